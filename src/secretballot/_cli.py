@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from secretballot import __version__
 from secretballot._tables import (
+    WITHHELD,
     entry_count,
     mechanism_text,
     order_text,
@@ -31,6 +32,13 @@ _CURRENCIES = {
     "pairs": "epsilon",
 }
 
+#: The page of a statement that is printed.
+_STANDARD_OUTPUT = ""
+
+
+class _PageError(Exception):
+    """A page that can't be written to its file."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
@@ -42,13 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    options = _parse(arguments)
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         options.run(Ledger.open(options.file), options)
         sys.stdout.flush()
-    except LedgerError as error:
+    except (LedgerError, _PageError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
@@ -92,7 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
         command.set_defaults(run=run)
-        command.add_argument("file", metavar="FILE", help="the ledger; it is only read")
+        # The one word after `--html` is the ledger: see `_parse`.
+        is_alone = None if name != "statement" else "?"
+        command.add_argument(
+            "file", nargs=is_alone, metavar="FILE", help="the ledger; it is only read"
+        )
         if name == "show":
             command.add_argument(
                 "--last", type=_count, metavar="N", help="show the last N entries only"
@@ -107,8 +119,26 @@ def _parser() -> argparse.ArgumentParser:
             form = command.add_mutually_exclusive_group(required=name == "export")
             form.add_argument("--json", action="store_true", help="as JSON")
             if name == "statement":
-                form.add_argument("--html", action="store_true", help="as a fragment of HTML")
+                form.add_argument(
+                    "--html",
+                    nargs="?",
+                    const=_STANDARD_OUTPUT,
+                    metavar="PAGE",
+                    help="as a page of HTML to print and sign: to the new file PAGE, or to the "
+                    "standard output",
+                )
     return parser
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse a command; the ledger may follow `--html` as well."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.file is None:
+        if not options.html:
+            parser.error("the following arguments are required: FILE")
+        options.file, options.html = options.html, _STANDARD_OUTPUT
+    return options
 
 
 def _count(text: str) -> int:
@@ -230,5 +260,30 @@ def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
     statement = PrivacyStatement.of(ledger)
     if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
+    elif options.html is None:
+        print(statement)
+    elif options.html == _STANDARD_OUTPUT:
+        print(statement.to_page(), end="")
     else:
-        print(statement.to_html() if options.html else statement)
+        _write_page(options.html, statement.to_page())
+        digest = statement.head or WITHHELD
+        print(f"{visible(options.html)}: {entry_count(statement.n_entries)}, head digest {digest}")
+
+
+def _write_page(path: str, page: str) -> None:
+    """Write a page to a new file."""
+    is_new = False
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            is_new = True
+            file.write(page)
+    except FileExistsError:
+        raise _PageError(
+            f"{path!r} exists already, and a statement may be signed: nothing was written. Name a "
+            "new file."
+        ) from None
+    except (OSError, ValueError) as error:
+        if is_new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise _PageError(f"{path!r} can't be written: {error}") from error

@@ -12,7 +12,20 @@ import numpy as np
 import pytest
 
 from secretballot._tables import percent
-from secretballot._views import Bar, Heading, Items, Key, Prose, Segment, Shade, Table, View, facts
+from secretballot._views import (
+    Answers,
+    Bar,
+    Blanks,
+    Heading,
+    Items,
+    Key,
+    Prose,
+    Segment,
+    Shade,
+    Table,
+    View,
+    facts,
+)
 from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, audit_epsilon
 from secretballot.collaboration import Agreement, Answer
@@ -116,6 +129,8 @@ def every_part():
         Heading(ACTING),
         Prose.of(ACTING, ACTING, wrapped=True),
         Items((ACTING, ACTING), wrapped=True),
+        Answers(((ACTING, ACTING),)),
+        Blanks((ACTING, ACTING)),
         Table((ACTING, Key(ACTING, "this"), ""), [(ACTING, Shade(ACTING, 0.5), bar)]),
         facts((ACTING, ACTING)),
         Table((ACTING,), [(ACTING,)], folded=ACTING),

@@ -3,10 +3,22 @@
 from secretballot._views._label_parts import label_parts
 from secretballot._views._view import Shown, View
 from secretballot._views._view_cells import Bar, Cell, Key, Segment, Shade
-from secretballot._views._view_parts import Heading, Items, Part, Prose, Table, facts
+from secretballot._views._view_page import html_page
+from secretballot._views._view_parts import (
+    Answers,
+    Blanks,
+    Heading,
+    Items,
+    Part,
+    Prose,
+    Table,
+    facts,
+)
 
 __all__ = [
+    "Answers",
     "Bar",
+    "Blanks",
     "Cell",
     "Heading",
     "Items",
@@ -19,5 +31,6 @@ __all__ = [
     "Table",
     "View",
     "facts",
+    "html_page",
     "label_parts",
 ]

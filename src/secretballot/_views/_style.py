@@ -15,12 +15,19 @@ _RULES = {
     "": "box-sizing:border-box;width:fit-content;max-width:100%;margin:.5em 0;padding:.5em .8em;"
     f"border:{_LINE};border-radius:.35em;color:inherit;background:transparent;"
     "font-size:.875rem;line-height:1.45;overflow-x:auto",
-    " p": "margin:.3em 0!important;max-width:46rem;color:inherit",
+    " p": "margin:.3em 0!important;max-width:46rem;color:inherit;overflow-wrap:anywhere",
     " .sb-title": "margin:0 0 .3em!important",
     " .sb-quiet": "opacity:.72",
     " h3": "margin:.9em 0 .2em;padding:0;border:0;font-size:1em;font-weight:600;color:inherit",
     " ul": "margin:.3em 0;padding-left:1.2em;max-width:46rem",
-    " li": "margin:.15em 0",
+    " li": "margin:.15em 0;overflow-wrap:anywhere",
+    " dl": "margin:.3em 0;max-width:46rem",
+    " dt": "margin:.5em 0 0;font-weight:600;color:inherit",
+    " dd": "margin:0;overflow-wrap:anywhere;color:inherit",
+    " .sb-blanks": "margin:.8em 0;max-width:30rem",
+    " .sb-blanks p": "display:flex;gap:1em;margin:.9em 0!important",
+    " .sb-blanks span:first-child": "flex:0 0 7em",
+    " .sb-blanks span:last-child": f"flex:1;border-bottom:{_LINE}",
     " summary": "cursor:pointer;opacity:.72",
     " table": "display:table;width:auto;min-width:0;margin:.3em 0;border:0;border-collapse:"
     "collapse;background:transparent;color:inherit;font-size:1em;table-layout:auto;"

@@ -11,6 +11,18 @@ from secretballot._views._view_cells import Cell, Key, cell_html, cell_text, htm
 
 _WIDTH = 79
 
+
+def _filled(line: str, indent: str = "") -> str:
+    """Break a line at its spaces; numbers such as 1e-05 stay whole."""
+    return textwrap.fill(
+        line,
+        _WIDTH,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 #: Cells of HTML with longer text may break lines.
 _LONG = 40
 
@@ -41,7 +53,7 @@ class Prose:
     def text(self) -> str:
         """The lines."""
         lines = map(visible, self.lines)
-        return "\n".join(textwrap.fill(line, _WIDTH) if self.wrapped else line for line in lines)
+        return "\n".join(_filled(line) if self.wrapped else line for line in lines)
 
     @property
     def html(self) -> str:
@@ -79,13 +91,54 @@ class Items:
         """A line, or several, for each sentence."""
         lines = [f"- {visible(sentence)}" for sentence in self.sentences]
         if self.wrapped:
-            lines = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
+            lines = [_filled(line, indent="  ") for line in lines]
         return "\n".join(lines)
 
     @property
     def html(self) -> str:
         """A list."""
         return f"<ul>{''.join(f'<li>{html_text(text)}</li>' for text in self.sentences)}</ul>"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Questions, each with an answer of some sentences."""
+
+    answers: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """A paragraph for each question."""
+        lines = [f"{visible(question)}: {visible(answer)}" for question, answer in self.answers]
+        return "\n".join(_filled(line, indent="  ") for line in lines)
+
+    @property
+    def html(self) -> str:
+        """A list of descriptions."""
+        pairs = (
+            f"<dt>{html_text(question)}</dt><dd>{html_text(answer)}</dd>"
+            for question, answer in self.answers
+        )
+        return f"<dl>{''.join(pairs)}</dl>"
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """Lines to be filled in by hand."""
+
+    names: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A line of underscores for each name."""
+        width = max(map(len, self.names))
+        return "\n".join(f"{visible(name).ljust(width)}  {'_' * 40}" for name in self.names)
+
+    @property
+    def html(self) -> str:
+        """A ruled line for each name."""
+        lines = (f"<p><span>{html_text(name)}</span><span></span></p>" for name in self.names)
+        return f'<div class="sb-blanks">{"".join(lines)}</div>'
 
 
 @dataclass(frozen=True)
@@ -147,7 +200,7 @@ class Table:
             yield f"<{tag}{scope}{kind}>{cell_html(cell)}</{tag}>"
 
 
-Part = Prose | Heading | Items | Table
+Part = Prose | Heading | Items | Answers | Blanks | Table
 
 
 def facts(*rows: tuple[Cell, ...], folded: str = "") -> Table:

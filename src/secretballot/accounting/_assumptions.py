@@ -1,11 +1,12 @@
-"""The assumptions of a privacy guarantee, in sentences."""
+"""The grounds of a privacy guarantee, in sentences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from secretballot.accounting._notes import NOTE_WORDS, VARIANTS
+from secretballot.accounting._notes import NOTE_WORDS, RECORDED, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
 from secretballot.divergences import GAUSSIAN
@@ -19,48 +20,115 @@ UNITS = {
 }
 RELATIONS = {"replace": "replaced by any other", "add_remove": "added or removed"}
 
+#: One unit and several, as sentences name them.
+UNIT_WORDS = {
+    "row": ("row", "rows"),
+    "owner": ("owner", "owners"),
+    "label": ("instance", "instances"),
+    "voter": ("voter", "voters"),
+}
+
 _ABOUT_UNITS = {
     "row": "One row is protected at a time. Who contributed several rows is protected for each of "
-    "them, not for all together. How many rows there are is public.",
-    "owner": "The owner ids are right: all rows of one owner carry the same id. Which owners take "
-    "part is public: what is replaced is all that an owner contributed, not the owner's id. (With "
-    "another id, two ballots can change: as much as if two owners were replaced.)",
+    "them, not for all together.",
+    "owner": "The owner ids are right: all rows of one owner carry the same id.",
     "label": "Only the labels are private. The instances, and which bag each belongs to, are "
     "public.",
     "voter": "Each voter cast one ballot.",
 }
+_ABOUT_REPLACED = {
+    "row": " How many rows there are is public.",
+    "owner": " Which owners take part is public: what is replaced is all that an owner "
+    "contributed, not the owner's id. (With another id, two ballots can change: as much as if two "
+    "owners were replaced.)",
+    "voter": " Who voted is public.",
+}
 
 _ALWAYS = (
-    "The rows that were labelled, or the bags that were counted, are public.",
+    "The public rows are public, those that were labelled and those that features were fitted on, "
+    "and so are the bags that were counted. Whoever is in a public row is not protected.",
     "Nothing was fitted on the private data as a whole (scalers, encoders, selected features), and "
     "no setting was chosen by looking at it, or at a score on it that is not listed above.",
+    "Nothing else that depends on private rows was handed out: no teachers, votes, private scores "
+    "or plots, no errors, warnings, logs or running times.",
     "This ledger is the only budget for this data. What was released under another one adds to "
     "what is stated here.",
+    "The proofs and the code of secretballot are right. Noise is drawn in floating point: that its "
+    "rounding reveals nothing is argued, not proved.",
 )
 
 
-def assumptions(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the assumptions of a ledger's guarantee, a sentence or two for each.
+class Grounds(NamedTuple):
+    """Sentences on which a guarantee rests, and on what is outside of it.
+
+    Attributes
+    ----------
+    outside : tuple of str
+        What the guarantee does not cover, though it was released.
+    outside_names : tuple of str
+        The same in few words.
+    recorded : tuple of str
+        What the ledger records itself.
+    assumed : tuple of str
+        What rests on somebody's word.
+    """
+
+    outside: tuple[str, ...]
+    outside_names: tuple[str, ...]
+    recorded: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+
+def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> Grounds:
+    """Return the grounds of a ledger's guarantee, a sentence or two for each.
 
     `overspent` has the share that was spent of each level above its budget.
     """
-    return (
-        *_overspent(overspent),
-        _ABOUT_UNITS[budget.unit],
-        *_composition(budget),
-        *_reserved(held.reservations),
-        *_declared(held.released),
-        *_ALWAYS,
-        *_moved(held.n_moves),
+    released = held.released
+    about_unit = _ABOUT_UNITS[budget.unit]
+    if budget.relation == "replace":
+        about_unit += _ABOUT_REPLACED.get(budget.unit, "")
+    facts = list(_declared(released))
+    outside = [*_overspent(overspent), *_seeded(released), *(f for f in facts if f.outside)]
+    inside = [fact for fact in facts if not fact.outside]
+    return Grounds(
+        outside=tuple(fact.sentence for fact in outside),
+        outside_names=tuple(fact.outside for fact in outside),
+        recorded=(
+            *_composition(budget),
+            *_reserved(held.reservations),
+            *(fact.sentence for fact in inside if fact.word in RECORDED),
+            *_unseeded(released),
+            *_published(released),
+        ),
+        assumed=(
+            about_unit,
+            *(fact.sentence for fact in inside if fact.word not in RECORDED),
+            *_declared_of_levels(released),
+            *_declared_of_bags(released),
+            *_foreign(released),
+            *_enough_units(budget),
+            *_ALWAYS,
+            *_moved(held.n_moves),
+        ),
     )
 
 
-def _overspent(shares: Mapping[str, float]) -> Iterator[str]:
+class _Fact(NamedTuple):
+    """Fact about releases; `outside` names what it puts outside of the guarantee."""
+
+    sentence: str
+    outside: str = ""
+    word: str = ""
+
+
+def _overspent(shares: Mapping[str, float]) -> Iterator[_Fact]:
     for level, share in shares.items():
-        yield (
+        yield _Fact(
             f"THE BUDGET OF {level!r} IS OVERSPENT ({share:.1%}), by a fault of the library or of "
-            "another program that wrote to the ledger. For that level the guarantee above does not "
-            "hold; epsilon so far is what was spent."
+            "another program that wrote to the ledger. For that level the guarantee does not hold; "
+            "epsilon so far is what was spent.",
+            f"the level {level!r}, whose budget is overspent",
         )
 
 
@@ -86,23 +154,28 @@ def _composition(budget: Budget) -> Iterator[str]:
     orders = {level.order for level in budget.levels}
     if GAUSSIAN in orders:
         yield (
-            "Costs are added up as mu^2, each with a small delta of its own: no release tells "
-            "neighbouring data sets apart better than a normal variable shifted by mu standard "
-            "deviations would. Each was fixed before what it pays for was drawn, and they add up "
-            "however outcomes decided what came next."
+            "Costs are added up as mu^2, each with a small delta of its own. Up to that delta no "
+            "release tells neighbouring data sets apart better than one draw tells a normal "
+            "distribution from the same one shifted by mu standard deviations. Each cost was fixed "
+            "before what it pays for was drawn, and they add up however outcomes decided what came "
+            "next."
         )
     if math.inf in orders:
         yield "Costs and deltas are added up as they are (Renyi order infinity: basic composition)."
     if orders - {math.inf, GAUSSIAN}:
         yield (
             "Costs are added up as Renyi divergences at the order named above, which was fixed "
-            "when the budget was opened. Epsilon so far is a reading; the guarantee is the budget."
+            "when the budget was opened."
         )
     if budget.is_sensitive:
         yield (
             "Each release was charged what the actual votes cost. That makes the figures, and the "
-            "point where the budget ended, sensitive themselves: they are withheld here, and the "
-            "guarantee does not cover what is learned from where it ended."
+            "point where the budget ended, sensitive themselves: they are withheld here."
+        )
+    if budget.keeps_private:
+        yield (
+            "Costs are those of the worst case over all data. The file of the ledger can hold "
+            "records of the votes beside them, which are as private as the data."
         )
 
 
@@ -117,27 +190,39 @@ def _published(released: Sequence[Released]) -> Iterator[str]:
             )
 
 
-def _declared(released: Sequence[Released]) -> Iterator[str]:
-    if not released:
-        return
+def _declared(released: Sequence[Released]) -> Iterator[_Fact]:
     for word, known in NOTE_WORDS.items():
         for value, sentence in known.sentences.items():
             where = [word in r.facts and value in (None, r.facts[word]) for r in released]
             if any(where):
-                yield sentence.format(_count(released, where))
-    yield from _published(released)
-    yield from _declared_of_levels(released)
-    yield from _declared_of_bags(released)
-    yield from _foreign(released)
+                count, outside = _count(released, where), known.outside.get(value, "")
+                outside = f"{outside} (in {count})" if outside else ""
+                yield _Fact(sentence.format(count), outside, word)
+
+
+def _seeded(released: Sequence[Released]) -> Iterator[_Fact]:
     seeded = [release.seeded for release in released]
     if any(seeded):
-        yield (
-            f"IN {_count(released, seeded).upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER "
-            "KNOWS THE SEED CAN SUBTRACT IT. The guarantee does not hold for what was released "
-            "there."
+        count = _count(released, seeded)
+        yield _Fact(
+            f"IN {count.upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER KNOWS THE SEED CAN "
+            "SUBTRACT IT. The guarantee does not hold for what was released there.",
+            f"what was released with noise that a seed reproduces (in {count})",
         )
-    else:
+
+
+def _unseeded(released: Sequence[Released]) -> Iterator[str]:
+    if released and not any(release.seeded for release in released):
         yield "All noise came from a cryptographic generator, and none of it was kept."
+
+
+def _enough_units(budget: Budget) -> Iterator[str]:
+    if budget.delta:
+        _, units = UNIT_WORDS[budget.unit]
+        yield (
+            f"The private data have far fewer than {1 / budget.delta:,.0f} {units} (one over "
+            "delta). The ledger does not know their number."
+        )
 
 
 def _foreign(released: Sequence[Released]) -> Iterator[str]:
@@ -179,12 +264,6 @@ def _votes_of_levels(release: Released) -> str:
 
 
 def _declared_of_bags(released: Sequence[Released]) -> Iterator[str]:
-    by_label = [release.facts.get("bags_formed_by") == "label" for release in released]
-    if any(by_label):
-        yield (
-            f"IN {_count(released, by_label).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP "
-            "GIVES THE LABELS AWAY. The guarantee covers the published proportions only."
-        )
     promises = [release.facts.get("min_count_promised", 0) for release in released]
     for least in sorted(set(promises) - {0}):
         where = [promise == least for promise in promises]

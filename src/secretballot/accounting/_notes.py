@@ -36,18 +36,20 @@ VARIANTS = {
 #: The word under which an entry that pays for a reservation keeps its number of columns.
 COLUMNS = "columns_reserved"
 #: The words that only the accountant writes.
-_RESERVED = (COLUMNS, "priced")
+RECORDED = (COLUMNS, "priced")
 
 
 class NoteWord(NamedTuple):
     """A word of a note that the statement reads.
 
     `sentences` explain its values, None any value; the gap is for the releases that have it.
+    `outside` names what is outside of the guarantee where it has a value, None for any value.
     """
 
     meaning: str
     is_valid: Callable[[object], bool]
     sentences: Mapping[object, str] = {}
+    outside: Mapping[object, str] = {}
 
 
 def _is_count(value: object) -> bool:
@@ -71,10 +73,15 @@ def _is_bound(value: object) -> bool:
     )
 
 
-def _typed(kind: type, meaning: str, sentence: str = "") -> NoteWord:
-    """Return a word whose values are of one type, with one sentence for all of them."""
-    sentences: dict[object, str] = {None: sentence} if sentence else {}
-    return NoteWord(meaning, lambda value: isinstance(value, kind), sentences)
+def _typed(kind: type, meaning: str) -> NoteWord:
+    """Return a word whose values are of one type."""
+    return NoteWord(meaning, lambda value: isinstance(value, kind))
+
+
+def _columns_outside(sentence: str, outside: str) -> NoteWord:
+    """Return a word that lists columns of which something is outside of the guarantee."""
+    word = _typed(list, "a list of columns")
+    return word._replace(sentences={None: sentence}, outside={None: outside})
 
 
 def _choice(sentences: Mapping[object, str]) -> NoteWord:
@@ -93,18 +100,17 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "outside the guarantee.",
             False: "In {} the set of classes was named beforehand, and is public.",
         },
+        {True: "the set of classes"},
     ),
-    "categories_learned": _typed(
-        list,
-        "a list of columns",
+    "categories_learned": _columns_outside(
         "In {} the categories of some columns were read off the private table, and could show in "
         "the codes that all teachers saw, outside the guarantee.",
+        "categories of columns",
     ),
-    "types_learned": _typed(
-        list,
-        "a list of columns",
+    "types_learned": _columns_outside(
         "In {} the types and categories of some columns were read off the private table, and could "
         "show in what all teachers saw, outside the guarantee.",
+        "types and categories of columns",
     ),
     "public_may_be_private": NoteWord(
         "True",
@@ -113,6 +119,7 @@ NOTE_WORDS: dict[str, NoteWord] = {
             None: "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. "
             "What is learned from them, or shown of them, is outside the guarantee."
         },
+        {None: "rows that were used as public ones, and may be private"},
     ),
     "priced": _choice(
         {
@@ -148,7 +155,14 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "That it saw no private row is its user's word.",
         }
     ),
-    "bags_formed_by": _typed(str, "a string"),
+    "measured": _typed(str, "a string"),
+    "bags_formed_by": _typed(str, "a string")._replace(
+        sentences={
+            "label": "In {} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES THE LABELS AWAY. The "
+            "guarantee covers the published proportions only."
+        },
+        outside={"label": "labels, which membership in a bag gives away"},
+    ),
     "min_count_promised": NoteWord("a count", _is_count),
     "people": NoteWord(
         "a dict of a count for each level",
@@ -166,7 +180,7 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
     if note is not None and not isinstance(note, Mapping):
         raise TypeError(f"note={note!r} must be a dict of public facts, or None.")
     plain: dict[str, Any] = json.loads(to_json(dict(note or {}), "note"))
-    for word in plain.keys() & set(_RESERVED):
+    for word in plain.keys() & set(RECORDED):
         raise ValueError(
             f"note has {word!r}, which the accountant says itself; call it something else."
         )

@@ -30,19 +30,29 @@ class Released:
 
 
 class Contents(NamedTuple):
-    """Releases of a ledger, moves of its file, and the last state of each reservation."""
+    """Releases of a ledger, moves of its file, and the last state of each reservation.
+
+    `last` is the time of the last entry, "" if there is none.
+    """
 
     released: list[Released]
     n_moves: int
     reservations: list[Reserved]
+    last: str
+
+    @property
+    def is_all_seeded(self) -> bool:
+        """True if a seed reproduces the noise of all releases."""
+        return bool(self.released) and all(release.seeded for release in self.released)
 
 
 def contents(entries: Iterable[LedgerEntry]) -> Contents:
     """Group the releases of a ledger, in the order in which they began."""
     groups: dict[tuple[str, str, bool], Released] = {}
-    n_moves, reservations = 0, dict[str, Reserved]()
+    n_moves, reservations, last = 0, dict[str, Reserved](), ""
     for entry in entries:
         n_moves += entry.is_move
+        last = entry.time
         if entry.reservation is not None:
             reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:
@@ -55,4 +65,4 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         group.last = entry.time
         group.n_releases += 1
         group.n_rows += entry.n_rows
-    return Contents(list(groups.values()), n_moves, list(reservations.values()))
+    return Contents(list(groups.values()), n_moves, list(reservations.values()), last)

@@ -16,7 +16,7 @@ from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
 UNREADABLE = "its ledger can't be read"
 
 #: The largest epsilon that is opened without a warning.
-_LARGE_EPSILON = 10
+LARGE_EPSILON = 10
 
 #: The relative difference of sums that were added up in another order.
 ROUNDING = 1e-9
@@ -192,11 +192,11 @@ def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
 def warn_large_epsilon(budget: Budget) -> None:
     """Warn, when a budget is opened, that its epsilon promises next to nothing."""
     level = max(budget.levels, key=lambda level: level.epsilon)
-    if level.epsilon > _LARGE_EPSILON:
+    if level.epsilon > LARGE_EPSILON:
         warn(
             f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
             "times as likely with one person's data as without. Budgets for people's data have "
-            f"an epsilon of about 1, and of {_LARGE_EPSILON} at most."
+            f"an epsilon of about 1, and of {LARGE_EPSILON} at most."
         )
 
 

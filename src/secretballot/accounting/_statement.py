@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
-from secretballot._tables import (
-    WITHHELD,
-    entry_count,
-    mechanism_text,
-    order_text,
-    percent,
-    plain_number,
-    visible,
-)
-from secretballot._views import Heading, Items, Prose, Shown, Table, View
-from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
+from secretballot._tables import plain_number, visible
+from secretballot._views import Shown, View, html_page
+from secretballot.accounting._assumptions import grounds
+from secretballot.accounting._release_words import release_words
 from secretballot.accounting._released import Released, contents
 from secretballot.accounting._replay import spent_by_level
-from secretballot.ledger import Ledger
-
-_LEVELS = ("level", "epsilon", "delta", "order", "share spent", "epsilon so far")
-_RELEASED = ("what", "rows", "releases", "first", "last", "noise")
+from secretballot.accounting._report import PrivacySpent
+from secretballot.accounting._statement_view import statement_view
+from secretballot.accounting._summary import NINEFOLD, summary
+from secretballot.accounting._trade_off import level_trade_off
+from secretballot.ledger import Budget, Ledger, LevelBudget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,26 +26,41 @@ class PrivacyStatement(Shown):
     """Statement for a data owner to sign: guarantee, releases and assumptions.
 
     `PrivacyAccountant.statement` makes one. It is printed as text, shown as HTML in a notebook,
-    and `to_dict` gives plain values.
+    `to_page` gives a file to print and sign, and `to_dict` plain values.
 
     Attributes
     ----------
+    summary : dict of str to str
+        The guarantee in plain words: ``"who"`` is protected, ``"from_what"``, ``"how_strongly"``,
+        ``"until_when"``, and on which ``"assumptions"``.
     unit, relation, accounting : str
         What is protected, what neighbouring data sets differ in, and what is charged.
     levels : tuple of dict
         For each level of the budget: ``level``, ``epsilon``, ``delta``, ``approximation_delta``,
-        ``order`` (the Renyi order it gates on), ``share_spent`` and ``epsilon_spent``. The last
-        two are None if accounting is data dependent: they are sensitive themselves.
+        ``order`` (what costs are counted in), ``limit`` (their limit: mu^2, or the divergence at
+        that order), ``share_spent`` and ``epsilon_spent``. What the budget guarantees against a
+        test of one data set against a neighbour: ``best_guess``, the largest probability that
+        between two equally likely ones a guess is right, and ``ninefold_rise``, that the odds of
+        a true suspicion rise ninefold. Where accounting is data dependent the last four are None:
+        what was spent is sensitive itself, and nothing is guaranteed over all data.
+        ``best_guess`` and ``ninefold_rise`` are None if the level is overspent.
     released : tuple of dict
-        What was released, alike releases together: ``mechanism``, ``note`` (what the caller
-        declared), ``seeded``, ``n_releases``, ``n_rows``, ``first`` and ``last`` (times, UTC). If
-        accounting is data dependent, ``mechanism`` is its name alone, and ``n_rows`` None.
+        What was released, alike releases together: ``words``, ``mechanism``, ``note`` (what the
+        caller declared), ``seeded``, ``n_releases``, ``n_rows``, ``first`` and ``last`` (times,
+        UTC). If accounting is data dependent, ``mechanism`` is its name alone, and ``n_rows``
+        None.
+    outside : tuple of str
+        What is outside of the guarantee though it was released, in sentences.
+    recorded : tuple of str
+        What the ledger records about the guarantee, in sentences.
     assumptions : tuple of str
-        What the guarantee rests on, in sentences.
+        What rests on somebody's word, in sentences.
     ledger_id, created, library_version : str
         Which ledger it is, when it was opened, and by which version.
     n_entries : int
         How many entries the ledger had.
+    as_of : str
+        The time of the last, or that when the ledger was opened (UTC).
     head : str or None
         The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
         accounting is data dependent, where it could confirm a guess.
@@ -62,21 +72,25 @@ class PrivacyStatement(Shown):
     >>> statement
     <PrivacyStatement: epsilon=1, delta=1e-05 per owner, 0 releases>
     >>> print(str(statement).splitlines()[2])
-    If everything that one owner contributed is replaced by any other, no set of
+    Who is protected: Every owner (a person, say), with everything that the owner
     >>> statement.to_dict()["levels"][0]["epsilon"]
     1.0
     """
 
+    summary: dict[str, str]
     unit: str
     relation: str
     accounting: str
     levels: tuple[dict[str, Any], ...]
     released: tuple[dict[str, Any], ...]
+    outside: tuple[str, ...]
+    recorded: tuple[str, ...]
     assumptions: tuple[str, ...]
     ledger_id: str
     created: str
     library_version: str
     n_entries: int
+    as_of: str
     head: str | None
 
     @classmethod
@@ -87,31 +101,37 @@ class PrivacyStatement(Shown):
         budget, totals = header.budget, walk.totals
         sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
-        overspent = {name: report.share for name, report in spent.items() if report.share > 1}
+        shares = {name: report.share for name, report in spent.items()}
+        overspent = {name: share for name, share in shares.items() if share > 1}
+        sentences = grounds(budget, held, overspent)
+        as_of = held.last or header.created
         return cls(
+            summary=summary(
+                budget,
+                shares,
+                sentences.outside_names,
+                n_entries=totals.sequence,
+                as_of=as_of,
+                all_seeded=held.is_all_seeded,
+            ),
             unit=budget.unit,
             relation=budget.relation,
             accounting=budget.accounting,
-            levels=tuple(
-                {
-                    "level": level.name,
-                    "epsilon": level.epsilon,
-                    "delta": level.delta,
-                    "approximation_delta": level.approximation_delta,
-                    "order": plain_number(level.order),
-                    "share_spent": None if sensitive else spent[level.name].share,
-                    "epsilon_spent": None if sensitive else plain_number(spent[level.name].epsilon),
-                }
-                for level in budget.levels
-            ),
+            levels=tuple(_level(level, spent[level.name], budget) for level in budget.levels),
             released=tuple(
-                asdict(group) | (_withheld(group) if sensitive else {}) for group in held.released
+                {"words": release_words(group.mechanism, group.facts)}
+                | asdict(group)
+                | (_withheld(group) if sensitive else {})
+                for group in held.released
             ),
-            assumptions=assumptions(budget, held, overspent),
+            outside=sentences.outside,
+            recorded=sentences.recorded,
+            assumptions=sentences.assumed,
             ledger_id=header.ledger_id,
             created=header.created,
             library_version=header.library_version,
             n_entries=totals.sequence,
+            as_of=as_of,
             head=None if sensitive else totals.digest,
         )
 
@@ -131,19 +151,23 @@ class PrivacyStatement(Shown):
         """Return a fragment of HTML, escaped."""
         return self._view().html
 
+    def to_page(self, page_date: date | None = None) -> str:
+        """Return a self-contained page of HTML, to be printed and signed.
+
+        Parameters
+        ----------
+        page_date : date, default=None
+            The date that it names; None is today's (UTC).
+
+        Returns
+        -------
+        str
+            It loads nothing from elsewhere, and runs no script.
+        """
+        return html_page(statement_view(self, page_date or datetime.now(UTC).date()))
+
     def _view(self) -> View:
-        parts = (
-            Prose.of(self._promise(), wrapped=True),
-            Table(_LEVELS, self._level_cells()),
-            Heading("Released so far"),
-            Table(_RELEASED, self._released_cells()),
-            Heading("What this rests on"),
-            Items(self.assumptions, wrapped=True),
-            Heading("Ledger"),
-            Prose.of(*self._ledger_lines()),
-            Prose.of(_SIGNATURE),
-        )
-        return View("Privacy statement", parts)
+        return statement_view(self)
 
     def __str__(self) -> str:
         return f"PRIVACY STATEMENT\n\n{self._view().text}"
@@ -160,48 +184,23 @@ class PrivacyStatement(Shown):
             f"{self.unit}, {releases} releases>"
         )
 
-    def _promise(self) -> str:
-        return (
-            f"If {UNITS[self.unit]} is {RELATIONS[self.relation]}, no set of possible answers "
-            "becomes more likely by more than the factor e^epsilon, and delta besides. That holds "
-            "for everything released from this budget together, over its whole life "
-            "((epsilon, delta)-differential privacy), with"
-        )
 
-    def _level_cells(self) -> list[list[str]]:
-        return [
-            [
-                level["level"],
-                f"{level['epsilon']:g}",
-                f"{level['delta']:g}",
-                order_text(level["order"]),
-                percent(level["share_spent"]),
-                WITHHELD if (spent := level["epsilon_spent"]) is None else f"{float(spent):.4g}",
-            ]
-            for level in self.levels
-        ]
-
-    def _released_cells(self) -> list[list[str]]:
-        return [
-            [
-                mechanism_text(group["mechanism"]),
-                WITHHELD if group["n_rows"] is None else str(group["n_rows"]),
-                str(group["n_releases"]),
-                group["first"][:10],
-                group["last"][:10],
-                "REPRODUCIBLE" if group["seeded"] else "cryptographic",
-            ]
-            for group in self.released
-        ] or [["nothing", "0", "0", "-", "-", "-"]]
-
-    def _ledger_lines(self) -> list[str]:
-        lines = [
-            f"{self.ledger_id}, opened {self.created[:10]} (secretballot {self.library_version})",
-            f"{entry_count(self.n_entries)}, head digest {self.head or WITHHELD}",
-        ]
-        if self.head:
-            lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
-        return lines
+def _level(level: LevelBudget, spent: PrivacySpent, budget: Budget) -> dict[str, Any]:
+    """Return the plain values of a level."""
+    sensitive, test = budget.is_sensitive, level_trade_off(level)
+    guaranteed = not sensitive and spent.share <= 1
+    return {
+        "level": level.name,
+        "epsilon": level.epsilon,
+        "delta": level.delta,
+        "approximation_delta": level.approximation_delta,
+        "order": plain_number(level.order),
+        "limit": level.amount,
+        "share_spent": None if sensitive else spent.share,
+        "epsilon_spent": None if sensitive else plain_number(spent.epsilon),
+        "best_guess": test.best_guess() if guaranteed else None,
+        "ninefold_rise": test.rise(NINEFOLD) if guaranteed else None,
+    }
 
 
 def _withheld(group: Released) -> dict[str, Any]:
@@ -210,6 +209,3 @@ def _withheld(group: Released) -> dict[str, Any]:
     if isinstance(mechanism, dict):
         mechanism = {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
     return {"mechanism": mechanism, "n_rows": None}
-
-
-_SIGNATURE = "Signed (data owner): ______________________   Date: ______________"

@@ -1,0 +1,45 @@
+"""Names of mechanisms in plain words, for a privacy statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_VOTED_CLASS = "the class with the most votes, after noise"
+_VOTED_LABELS = "the labels with the most votes, after noise"
+_SHARES = "shares of classes in bags, with noise"
+_ITEMS = "the most frequent items, after noise"
+
+#: What mechanisms release, by the name of their class.
+RELEASE_WORDS = {
+    "BestOfCounts": "the candidate with about the largest count",
+    "BinaryVoting": _VOTED_LABELS,
+    "ConfidentGNMax": f"{_VOTED_CLASS}, where enough votes agree",
+    "DirichletProportions": _SHARES,
+    "ExponentialTopK": _ITEMS,
+    "GNMax": _VOTED_CLASS,
+    "GaussianProportions": _SHARES,
+    "GaussianTopK": _ITEMS,
+    "JointTopK": _ITEMS,
+    "LaplacePriorProportions": _SHARES,
+    "LaplaceProportions": _SHARES,
+    "LimitedDomainTopK": _ITEMS,
+    "NoisyCounts": "counts, with noise",
+    "NoisyMargin": "a bound of what was lost, with noise",
+    "PowersetVoting": _VOTED_LABELS,
+    "SkellamMax": "the class with the most votes, or all votes, after noise",
+    "StableTopK": _ITEMS,
+    "TauVoting": _VOTED_LABELS,
+    "VectorSum": "sums over bounded rows, with noise",
+}
+
+
+def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
+    """Describe a release in plain words, by the recorded description of its mechanism."""
+    description = mechanism if isinstance(mechanism, dict) else {}
+    while isinstance(inner := description.get("inner"), dict):
+        description = inner
+    name = description.get("mechanism")
+    words = RELEASE_WORDS.get(name) if isinstance(name, str) else None
+    words = words or "answers of a mechanism that is not the library's"
+    return f"{words} ({facts['measured']})" if "measured" in facts else words
