@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ class Counted(PrivacyAccountant):
     def release(self, mechanism, counts, **options):
         """Keep the numbers, and release them."""
         self.counted = np.asarray(counts)
+        self.charged = getattr(mechanism, "sensitivity", None)
         return super().release(mechanism, counts, **options)
 
 
@@ -146,15 +147,16 @@ def test_neighbours_move_exact_sums_by_no_more_than_is_charged(unit, planted, mo
         factor = 2.0 if unit == "row" else 1.0
         monkeypatch.setattr(People, "sum_averages", lambda self, v: factor * v.sum(axis=0))
     moved = slice(9, 10) if unit == "row" else slice(9, 12)
-    worst = Fraction(0)
-    for pair in product(FAR, FAR):
-        sums = []
-        for age, target in pair:
-            rows, y = X[:600].copy(), Y[:600].copy()
-            rows.iloc[moved, 0], y[moved] = age, target
-            one.score_private(rows, y, owners=ids, sigma=30.0)
-            sums.append([Fraction(each) for each in accountant.counted.ravel().tolist()])
-        worst = max(worst, sum((a - b) ** 2 for a, b in zip(*sums, strict=True)))
+    sums = []
+    for age, target in FAR:
+        rows, y = X[:600].copy(), Y[:600].copy()
+        rows.iloc[moved, 0], y[moved] = age, target
+        one.score_private(rows, y, owners=ids, sigma=30.0)
+        sums.append([Fraction(each) for each in accountant.counted.ravel().tolist()])
+    worst = (
+        max(sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) for pair in combinations(sums, 2))
+        / Fraction(accountant.charged) ** 2
+    )
     assert worst > 1 if planted else Fraction(1, 4) < worst <= 1
 
 
@@ -214,7 +216,7 @@ def test_a_histogram_without_a_tail_is_not_believed(fitted):
 
 def test_intervals_hold_the_r2_of_the_rows(fitted):
     truth, held = true_r2(fitted, X, Y), []
-    for _ in range(40):
+    for _ in range(30):
         low, high = fitted.score_private(X, Y, sigma=20.0).r2_interval
         held.append(low <= truth <= high)
-    assert np.mean(held) > 0.8  # of .95 and more: 4.4 standard errors
+    assert np.mean(held) > 0.8  # of .95 and more: 3.8 standard errors, with the noise of this test

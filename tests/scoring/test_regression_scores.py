@@ -20,6 +20,7 @@ from secretballot.scoring import (
     regression_score_private,
 )
 from secretballot.scoring._error_scale import diameter
+from secretballot.scoring._regression_price import unit_sum
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 
@@ -175,14 +176,14 @@ def test_faults_of_vectors_would_be_seen():
 
 
 def exact_change(people, one, other, scale):
-    """Return the squared distance of the sums of two data sets, as a fraction."""
+    """Return the squared distance of two data sets' sums, as a fraction of what is charged."""
+    charged = Fraction(unit_sum(1.0).sensitivity) ** 2
     sums = [
         each.sum_averages(scale.vectors(*rows))
         for each, rows in zip(people, (one, other), strict=True)
     ]
-    return sum(
-        (Fraction(a) - Fraction(b)) ** 2 for a, b in zip(*(s.tolist() for s in sums), strict=True)
-    )
+    moved = zip(*(each.tolist() for each in sums), strict=True)
+    return sum((Fraction(a) - Fraction(b)) ** 2 for a, b in moved) / charged
 
 
 #: Rows that are far from each other: (target, prediction).

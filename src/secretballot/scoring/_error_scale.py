@@ -134,7 +134,7 @@ def diameter(weights: Floats) -> float:
 
     The squared distance is convex in each of q and q', so these are 0 or 1. Then it grows with the
     larger of |t| and |t'|, which is 1, and with the difference of their signs. One variable is
-    left: t = 1, t' = -x. See "Private R^2" in `docs/theory/logistic-regression.md`.
+    left: t = 1, t' = -x. See "Private score of numbers" in `docs/theory/logistic-regression.md`.
 
     Parameters
     ----------

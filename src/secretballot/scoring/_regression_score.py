@@ -200,7 +200,7 @@ def regression_score_private(
     -----
     A row casts its clipped squared error, its target, and their products; one `VectorSum` releases
     the sums. The range of squared errors and deviations is many times the variance of the targets.
-    So R^2 has a wider interval than an accuracy of as many rows. See "Private R^2" in
+    So R^2 has a wider interval than an accuracy of as many rows. See "Private score of numbers" in
     `docs/theory/logistic-regression.md`.
 
     Intervals are conservative where the noise is small and rows are few: the sampling error is
