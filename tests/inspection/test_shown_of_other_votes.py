@@ -23,7 +23,7 @@ OTHERS = X * np.where(np.arange(600) < 20, -1.0, 1.0)[:, None]
 PUBLIC = PublicData(np.column_stack([np.where(np.arange(12) % 2, 3.0, -3.0), np.zeros(12)]))
 
 #: What differs from ledger to ledger: ids, digests and times.
-OWN = re.compile(r"[0-9a-f]{32,64}|\d{4}-\d\d-\d\d(T[\d:.+]+)?")
+OWN = re.compile(r"[0-9a-f]{32,64}|\d{4}-\d\d-\d\d([T ][\d:.+]+)?")
 
 
 class Listener:

@@ -151,7 +151,7 @@ def price_regression_score(
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> price = price_regression_score(accountant, 90_000, target_bounds=(0, 1), r2=0.8)
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
-    '1.0% of the budget, +-0.012'
+    '1.0% of the budget, +-0.015'
     """
     check_number("r2", r2, below=1)
     if target_std is not None:
