@@ -6,7 +6,7 @@ from secretballot._views._view import View
 from secretballot._views._view_cells import html_text
 
 #: A page loads nothing and runs nothing.
-_POLICY = "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 _VIEW = "main .sb-view.sb-view.sb-view"
 
