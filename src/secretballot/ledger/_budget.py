@@ -102,8 +102,8 @@ def budget_levels(
     """Check a budget and fix its gate orders, one per level."""
     if delta is None:
         raise ValueError(
-            "delta=None: give the probability by which answers may exceed what epsilon allows, such "
-            "as delta=1e-5. It must be well below one over the number of private rows (or owners): "
+            "delta=None: give the probability by which answers may exceed what epsilon allows, "
+            "such as 1e-5. It must be well below one over the number of private rows (or owners): "
             "at 1/n, publishing somebody's whole record would satisfy it."
         )
     if order not in (GAUSSIAN, "renyi"):
