@@ -7,7 +7,11 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from secretballot.linear import _monotone_posterior
-from secretballot.linear._monotone_posterior import ordered_coefficients, rounded_coefficients
+from secretballot.linear._monotone_posterior import (
+    monotone_posterior,
+    ordered_coefficients,
+    rounded_coefficients,
+)
 from secretballot.linear.features import (
     AdditiveBins,
     CategoryBins,
@@ -17,6 +21,7 @@ from secretballot.linear.features import (
     PairedBins,
     PublicColumn,
 )
+from secretballot.linear.rounds import Posterior
 
 #: Relations of five or six of eight coefficients: chains, a lattice of two columns, and a cycle.
 ORDERS = {
@@ -59,6 +64,18 @@ def test_coefficients_are_the_closest_in_order(order, seed):
     np.testing.assert_allclose(found, closest(values, covariance, relations), atol=1e-7)
     lower, upper = relations.T
     assert (found[lower] <= found[upper]).all()
+
+
+def test_all_columns_of_a_posterior_are_put_in_order():
+    (first, covariance), (second, _) = law(0), law(1)
+    values = np.stack([first, second], axis=1)
+    posterior = Posterior(values, np.ones((8, 2)), np.ones((8, 2)), np.ones(1), covariance)
+    # Features are counted without the intercept, which is the first coefficient.
+    ordered = monotone_posterior(posterior, np.array(ORDERS["a chain"]) - 1)
+    expected = [closest(column, covariance, ORDERS["a chain"]) for column in (first, second)]
+    np.testing.assert_allclose(ordered.coefficients, np.stack(expected, axis=1), atol=1e-7)
+    assert ordered.variances is posterior.variances
+    assert monotone_posterior(posterior, np.empty((0, 2), dtype=int)) is posterior
 
 
 def test_equal_errors_without_correlation_make_isotonic_regression():
