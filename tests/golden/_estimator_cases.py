@@ -175,7 +175,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "labels, powerset": lambda: _labels(sb.mechanisms.PowersetVoting(sigma=8.0, n_labels=3)),
     "regression": _regression,
     "regression, linear": lambda: _regression(features="linear"),
-    "regression, three classes": lambda: _regression(n_classes=3),
+    "regression, three classes": lambda: _regression(n_classes=3, features="additive"),
     "regression, no public rows": lambda: _regression(bounds=(-4.0, 4.0)),
     "regression, owners": lambda: _regression(data={"owners": np.arange(6000) // 3}),
     "regression, levels": lambda: _regression(
