@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
-from secretballot.linear import _model_fit
+from secretballot.linear import _feature_maps
 from secretballot.linear.rounds import _class_rounds
 
 N, N_PUBLIC = 8000, 500
@@ -281,5 +281,5 @@ def test_learned_classes_warn_of_a_leak():
 
 
 def test_many_public_rows_are_thinned_out(monkeypatch):
-    monkeypatch.setattr(_model_fit, "_MOST_PUBLIC_ROWS", 100)
+    monkeypatch.setattr(_feature_maps, "_MOST_PUBLIC_ROWS", 100)
     assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.05
