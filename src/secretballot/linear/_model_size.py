@@ -19,7 +19,7 @@ DECLARED_SIZE = 400
 _ALL_BINS = 512
 
 #: Signal-to-noise ratio of a class from which kernels have a width of 1, and their least width; the
-#: constants are measured (`benchmarks/equal_epsilon/widths.py`).
+#: constants are measured (`benchmarks/equal_epsilon/class_features.py --widths`).
 _FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
 
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant

@@ -109,6 +109,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Number of sums of residuals after the first.
     n_bins_ : int or None
         Largest number of intervals of a number; None without additive features.
+    features_ : {"additive", "kernel", "linear", "transformer"}
+        Features of the model.
     interactions_ : list of tuple
         Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum

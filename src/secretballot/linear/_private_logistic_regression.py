@@ -44,14 +44,17 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
 
     Parameters
     ----------
-    features : {"additive", "kernel", "linear"} or transformer, default="additive"
+    features : {"auto", "additive", "kernel", "linear"} or transformer, default="auto"
         Features of rows, fitted on public rows alone. ``"additive"``: the bin of each number, or
         the category, column by column; the log odds are a sum of one effect a column.
         ``"linear"``: scaled numbers and categories. ``"kernel"``: random cosines of these, for
-        columns that are informative together, and many private rows. A transformer, or pipeline,
-        is cloned and fitted on the public rows; its output for a row must depend on that row alone.
-        A `FrozenEstimator` is used as it is; the privacy statement records your word that it saw no
-        private row.
+        columns that are informative together. ``"auto"``: additive features, which kernels may
+        replace where there are three classes and more, at least as many columns of numbers as of
+        categories, and 100 public rows. After a few rounds with both one release says which
+        predicts more private rows right, and only that model goes on; this costs some 15 % of the
+        fit's budget. A transformer, or pipeline, is cloned and fitted on the public rows; its
+        output for a row must depend on that row alone. A `FrozenEstimator` is used as it is; the
+        privacy statement records your word that it saw no private row.
     n_bins : int or "auto", default="auto"
         Largest number of bins of a number. ``"auto"`` follows from the noise and the number of
         rows.
@@ -130,6 +133,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Number of sums of residuals after the first.
     n_bins_ : int or None
         Largest number of bins of a number; None without bins.
+    features_ : {"additive", "kernel", "linear", "transformer"}
+        Features of the model.
     interactions_ : list of tuple
         Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum

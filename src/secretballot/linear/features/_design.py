@@ -89,8 +89,7 @@ class Design:
         """
         if isinstance(self.features, csr_array):
             return np.ones((self.shape[0], 1))
-        lengths = np.linalg.norm(self.features, axis=1, keepdims=True)
-        return np.asarray(norm / np.maximum(lengths, np.finfo(np.float64).tiny))
+        return np.asarray(norm / np.maximum(self._lengths, np.finfo(np.float64).tiny))
 
     def products(self, weights: Floats) -> Floats:
         """Compute X' diag(w) X for each column w of the weights, the column first."""
@@ -134,6 +133,11 @@ class Design:
         n_entries = self.features.nnz // max(n_rows, 1)
         n_pairs = n_entries * (n_entries + 1) // 2
         return n_pairs * _DENSE_RATIO < n_features**2
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """Lengths of dense rows: (n_rows, 1)."""
+        return np.asarray(np.linalg.norm(self._dense, axis=1, keepdims=True))
 
     @cached_property
     def _dense(self) -> Floats:

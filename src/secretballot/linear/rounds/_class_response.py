@@ -58,7 +58,7 @@ class ClassResponse(ClassifierResponse):
 
     @property
     def has_rival(self) -> bool:
-        """Whether kernel features may take the place of additive ones: with three classes on."""
+        """True with three classes and more: kernel features may take the place of additive ones."""
         return len(self.classes) > 2
 
     def warn(self) -> None:

@@ -18,7 +18,7 @@ def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasse
     less that of the plan's. The rival goes on if it is ahead by more than the noise's standard
     deviation.
     """
-    candidates = [AveragedRounds(each, residuals) for each in (plan, rival.plan)]
+    candidates = [AveragedRounds(candidate, residuals) for candidate in (plan, rival.plan)]
     predicted = []
     for candidate in candidates:
         rows, norm = candidate.plan.rows, candidate.plan.features.norm

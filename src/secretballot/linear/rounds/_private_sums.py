@@ -53,7 +53,7 @@ class PrivateRows:
     n_numbers: int
     weight_bits: int = 0
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
-    _rounded_bits: dict[int, int] = field(default_factory=dict, repr=False)
+    _designs: dict[int, tuple[int, Design]] = field(default_factory=dict, repr=False)
 
     def with_cells(self, features: PairedBins) -> PrivateRows:
         """Return the same rows with the cells of pairs beside one-hot features."""
@@ -70,7 +70,7 @@ class PrivateRows:
             transform=transform,
             n_numbers=self.n_numbers + len(features.pairs),
             _cache={},
-            _rounded_bits={},
+            _designs={},
         )
 
     def blocks(self) -> Iterator[tuple[slice, Features]]:
@@ -208,19 +208,20 @@ class PrivateRows:
                 largest = max(norm * float(np.linalg.norm(slopes)), 1.0)
                 slope_bits = _BITS - bits - math.ceil(math.log2(largest)) - 1
                 slopes = rounded_towards_zero(slopes, slope_bits)
-                design = Design(self._rounded(rows.start, features, bits))
+                design = self._rounded_design(rows.start, features, bits)
             else:
                 bits, design = share_bits - weight_bits, Design(features)
             yield rows, design, design.decision(slopes, coefficients[:1]), bits
 
-    def _rounded(self, start: int, features: Floats, bits: int) -> Floats:
+    def _rounded_design(self, start: int, features: Floats, bits: int) -> Design:
         """Return rounded features of a block, which take the place of the cached ones."""
-        if self._rounded_bits.get(start) == bits:
-            return features
-        rounded = rounded_towards_zero(features, bits)
+        kept_bits, design = self._designs.get(start, (None, None))
+        if design is not None and kept_bits == bits and design.features is features:
+            return design
+        design = Design(rounded_towards_zero(features, bits))
         if self._cache.get(start) is features:
-            self._cache[start], self._rounded_bits[start] = rounded, bits
-        return rounded
+            self._cache[start], self._designs[start] = design.features, (bits, design)
+        return design
 
     def _parts(self, n_columns: int) -> Iterator[tuple[slice, Features]]:
         """Yield blocks in parts whose residuals are few enough to be held at once."""

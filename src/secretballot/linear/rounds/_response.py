@@ -141,7 +141,7 @@ class Response(ABC):
 
     @property
     def has_rival(self) -> bool:
-        """Whether kernel features may take the place of additive ones."""
+        """True if kernel features may take the place of additive ones."""
         return False
 
     @property
