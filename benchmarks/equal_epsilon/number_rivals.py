@@ -41,7 +41,7 @@ DESCENT = {
     "few bins": [(60, 10.0, 0.1), (60, 10.0, 0.3), (60, 30.0, 0.3), (60, 30.0, 1.0)],
     "scaled": [(60, 10.0, 0.3), (60, 30.0, 0.3)],
 }
-#: The best of 27 on the test rows of a seed, at some epsilon on some set.
+#: The best of 27 on the test rows of diamonds, of a seed, and some of fewer rounds and bins.
 EBM = [
     ebm.Setting(0.1, 3, max_bins=8),
     ebm.Setting(0.1, 10, max_bins=8),

@@ -122,9 +122,10 @@ class NumberRounds:
     ) -> PairedBins | None:
         """Ask all pairs of columns; return the features with those that stand out, if any do.
 
-        The scale is that of the next round: at the one before, which is larger, noise would hide
+        The scale is the smaller of the next round's and the last one's: at a larger one noise hides
         pairs.
         """
+        scale = min(scale, histogram.scale)
         unclipped, variance = histogram.clipped_at(scale)
         residuals = clipped_residuals(self.targets, scale)
         ones = np.ones(len(reference.weights))
