@@ -6,8 +6,8 @@
 400 public rows, delta 1e-5, one row replaced; the classes of `sets`, and the numbers of
 `regression`. Share kept: (AUC - .5) and R^2 as shares of those of the same model without noise
 (logistic regression on as many bins; for numbers epsilon 1,000), from the same private rows, on
-test rows. Accuracy lost: the difference of accuracies. Means over seeds. Fits that are refused are left
-out. Last comes the range over all sets in each interval of the ratio.
+test rows. Accuracy lost: the difference of accuracies. Means over seeds. Fits that are refused are
+left out. Last comes the range over all sets in each interval of the ratio.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ from secretballot.ensemble.student import (
     PrivateChoice,
     PublicStudent,
 )
+from secretballot.ensemble.tables import TableEncoder, make_table_pipeline
 
 __all__ = [
     "ExpectedVote",
@@ -58,10 +59,12 @@ __all__ = [
     "PrivateTeacherEnsemble",
     "PublicData",
     "PublicStudent",
+    "TableEncoder",
     "TeacherAdvice",
     "Upsampling",
     "Vanishing",
     "Weighting",
+    "make_table_pipeline",
     "recommend_teachers",
     "recommend_mechanism",
 ]

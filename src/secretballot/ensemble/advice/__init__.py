@@ -6,6 +6,7 @@ from secretballot.ensemble.advice._recommend_mechanism import (
     recommend_mechanism,
 )
 from secretballot.ensemble.advice._recommend_teachers import (
+    fallback_n_teachers,
     recommend_teachers,
     recommended_n_teachers,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "recommend_teachers",
     "check_noise",
     "expected_survival",
+    "fallback_n_teachers",
     "recommend_mechanism",
     "recommended_n_teachers",
     "vote_noise",
