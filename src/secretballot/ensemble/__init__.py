@@ -43,6 +43,7 @@ from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels
 from secretballot.ensemble.student import NoisyVoteLogisticRegression, PrivateChoice, PublicStudent
+from secretballot.ensemble.tables import TableEncoder, make_table_pipeline
 
 __all__ = [
     "ExpectedVote",
@@ -54,10 +55,12 @@ __all__ = [
     "PrivateTeacherEnsemble",
     "PublicData",
     "PublicStudent",
+    "TableEncoder",
     "TeacherAdvice",
     "Upsampling",
     "Vanishing",
     "Weighting",
+    "make_table_pipeline",
     "recommend_teachers",
     "recommend_mechanism",
 ]

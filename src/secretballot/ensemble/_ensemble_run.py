@@ -126,6 +126,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
+    tally.caught.warn_once(tally.failures.n_teachers)
     warn_misfits(data.misfits)
 
 
@@ -236,6 +237,7 @@ def _ask(
         task.counts = _report_answers(progress, released[0], ensemble.accountant)
     progress.end()
     tally.failures.warn_failures()
+    tally.caught.warn_once(tally.failures.n_teachers)
 
 
 def price_run(

@@ -14,7 +14,7 @@ from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._target import Target
-from secretballot.ensemble.advice import recommended_n_teachers
+from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teachers
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import BinaryVoting, Counting, GNMax, Mechanism
@@ -38,15 +38,13 @@ def choose_n_teachers(
 ) -> int:
     """Return ``n_teachers``; None is chosen from public numbers, by the noise on the pool's labels.
 
-    Public are the numbers of rows or owners, of public rows and of classes, and the budget.
+    Public are the numbers of rows or owners, of public rows and of classes, and the budget. Where
+    the noise is not known, it is a fixed number.
     """
     if ensemble.n_teachers is not None:
         return int(ensemble.n_teachers)
     if X_public is None or ensemble.accountant is None:
-        raise ValueError(
-            "n_teachers=None is chosen by the noise on the labels of X_public; pass X_public and "
-            "an accountant, or a number of teachers (such as 100)."
-        )
+        return fallback_n_teachers(n_people)
     n_rows, mechanism = _num_samples(X_public), ensemble.mechanism
     if isinstance(ensemble.reservation, Reservation):
         n_later, mechanism = 0, mechanism or cast("Mechanism", ensemble.reservation.mechanism)
@@ -61,10 +59,7 @@ def choose_n_teachers(
         )
     sigma = mechanism.count_noise
     if sigma is None:
-        raise ValueError(
-            f"n_teachers=None is chosen by the noise on votes, and mechanism={mechanism!r} has no "
-            "sigma; give the number of teachers."
-        )
+        return fallback_n_teachers(n_people)
     return recommended_n_teachers(n_people, n_rows, sigma)
 
 

@@ -71,9 +71,10 @@ class PrivateTeacherEnsemble(
         indicator targets, such as `MultiOutputClassifier`. Put preprocessing that is fitted into
         it, with a `Pipeline`: fitted before the ensemble it would see all private rows, outside
         the guarantee. Or a list of parties: models that were trained elsewhere, each on other data.
-    n_teachers : int, default=100
+    n_teachers : int, default=None
         Number of teachers, and shards; ignored for parties. None: chosen by the budget and the
-        numbers of private and public rows, as by `recommend_teachers`.
+        numbers of private and public rows, as by `recommend_teachers`. Without ``X_public`` or an
+        accountant it is 100, or fewer with less than 1,000 rows.
     mechanism : mechanism, default=None
         Mechanism that releases labels. None: `GNMax`, or `BinaryVoting` for several labels a row,
         with the least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits
@@ -206,7 +207,7 @@ class PrivateTeacherEnsemble(
     def __init__(
         self,
         estimator: Learner | Sequence[Teacher],
-        n_teachers: int | None = 100,
+        n_teachers: int | None = None,
         *,
         mechanism: Mechanism | None = None,
         student: Learner | None = None,

@@ -95,7 +95,8 @@ def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
             message = str(error).splitlines()[0].rstrip(".")
             raise ValueError(
                 f"{message}. Begin with a step that fills in missing values, "
-                "make_pipeline(SimpleImputer(), estimator), or leave such rows out."
+                "make_pipeline(SimpleImputer(), estimator) or make_table_pipeline(estimator, "
+                "X_public), or leave such rows out."
             ) from None
 
 

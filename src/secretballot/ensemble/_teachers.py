@@ -17,7 +17,13 @@ from secretballot.ensemble._label_model import fit_labels
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._target import as_target
 from secretballot.ensemble._teacher_ballots import ConstantTeacher, error_text
-from secretballot.ensemble._votes import BatchVotes, batches, count_by_group, run_tasks
+from secretballot.ensemble._votes import (
+    BatchVotes,
+    TeacherWarnings,
+    batches,
+    count_by_group,
+    run_tasks,
+)
 from secretballot.mechanisms import Counting
 from secretballot.schema import copy_rows
 
@@ -66,9 +72,14 @@ def train_batch(
     counting: Counting,
 ) -> BatchVotes:
     """Train some teachers, and count their votes in the same process."""
-    teachers = {shard.number: train_teacher(estimator, shard, classes) for shard in shards}
+    teachers, caught = {}, TeacherWarnings()
+    for shard in shards:
+        with caught.of_teacher(shard.number):
+            teachers[shard.number] = train_teacher(estimator, shard, classes)
     groups = [shard.group for shard in shards]
-    return count_by_group(teachers, groups, X_public, classes, counting, trained=True)
+    return count_by_group(
+        teachers, groups, X_public, classes, counting, trained=True, caught=caught
+    )
 
 
 def train_teachers(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs
@@ -10,6 +13,8 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._tables import visible
 from secretballot.divergences import EVERYONE
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._target import as_target
@@ -27,6 +32,48 @@ class BatchVotes(NamedTuple):
     failures: Failures
     n_teachers: int
     trained: Mapping[int, Teacher]
+    caught: TeacherWarnings
+
+
+class TeacherWarnings:
+    """Warnings of teachers, in training or when they vote. Private: they depend on rows.
+
+    A hundred teachers would warn of the same a hundred times. Filters of warnings apply as usual.
+    """
+
+    def __init__(self) -> None:
+        #: The first text of each teacher that warned, by category and the teacher's number.
+        self._texts: dict[type[Warning], dict[int, str]] = {}
+
+    @contextmanager
+    def of_teacher(self, index: int) -> Iterator[None]:
+        """Catch the warnings of one teacher.
+
+        Threads share what is caught, so only a main thread catches any. (Workers are processes.)
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+        for each in caught:
+            self._texts.setdefault(each.category, {}).setdefault(index, str(each.message))
+
+    def add(self, other: TeacherWarnings) -> None:
+        """Add the warnings of other teachers."""
+        for category, texts in other._texts.items():
+            self._texts.setdefault(category, {}).update(texts)
+
+    def warn_once(self, n_teachers: int) -> None:
+        """Warn the operator once of each category."""
+        for category, texts in self._texts.items():
+            first = min(texts)
+            text = visible(" ".join(texts[first].split()))
+            warn(
+                f"{len(texts)} of {n_teachers} teachers warned. {NOT_FOR_PUBLICATION} Teacher "
+                f"{first} said: {text}",
+                category,
+            )
 
 
 def count_by_group(
@@ -37,24 +84,26 @@ def count_by_group(
     counting: Counting,
     *,
     trained: bool = False,
+    caught: TeacherWarnings | None = None,
 ) -> BatchVotes:
     """Count the votes of some teachers, one teacher at a time; without rows, only failures.
 
     Teachers that were `trained` in the same process are returned with their votes.
     """
-    failures = Failures()
+    failures, caught = Failures(), TeacherWarnings() if caught is None else caught
     votes: GroupVotes = {}
     for (index, teacher), group in zip(teachers.items(), groups, strict=True):
         if X is None:
             failures += training_failure(teacher, index)
             continue
-        codes, failure = ballots(teacher, X, classes, index, counting)
+        with caught.of_teacher(index):
+            codes, failure = ballots(teacher, X, classes, index, counting)
         if group in votes:
             votes[group] = counting.add(votes[group], codes)
         else:
             votes[group] = counting.begin(codes, len(teachers))
         failures += failure
-    return BatchVotes(votes, failures, len(teachers), teachers if trained else {})
+    return BatchVotes(votes, failures, len(teachers), teachers if trained else {}, caught)
 
 
 class GroupTally:
@@ -64,6 +113,7 @@ class GroupTally:
         self._counting = counting
         self.votes: GroupVotes = {}
         self.failures = Failures()
+        self.caught = TeacherWarnings()
         self.trained: dict[int, Teacher] = {}
 
     def add_up(
@@ -72,6 +122,7 @@ class GroupTally:
         """Add the votes of batches; `on_batch` is called with the size of each."""
         for batch in votes:
             self.failures += batch.failures
+            self.caught.add(batch.caught)
             self.trained.update(batch.trained)
             for group, group_votes in batch.votes.items():
                 self.votes[group] = self._counting.join(self.votes.get(group), group_votes)

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from tests._fakes import calibrated
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
+from secretballot.ensemble._mechanism_choice import choose_n_teachers
+from secretballot.ensemble._target import ClassTarget
 from secretballot.ensemble.advice import recommended_n_teachers
 from secretballot.mechanisms import GNMax, LaplaceProportions
 
@@ -111,12 +114,16 @@ def test_n_teachers_none_is_the_recommended_number(private, public, mechanism):
     assert ensemble.n_teachers is None
 
 
-def test_n_teachers_none_needs_a_pool_and_a_budget(private, public):
-    ensemble = PrivateTeacherEnsemble(LogisticRegression(), None, classes=[0, 1])
-    with pytest.raises(ValueError, match="n_teachers=None is chosen by the noise"):
-        ensemble.fit(*private)
-    ensemble.set_params(
-        mechanism=LaplaceProportions(scale=1.0), accountant=PrivacyAccountant(20.0, 1e-5)
-    )
-    with pytest.raises(ValueError, match="LaplaceProportions.* has no sigma"):
-        ensemble.fit(*private, X_public=public[0])
+def test_the_number_is_the_default(private, public):
+    assert PrivateTeacherEnsemble(LogisticRegression()).n_teachers is None
+
+
+@pytest.mark.parametrize(("n_rows", "n_teachers"), [(5, 1), (200, 20), (2_000, 100)])
+def test_a_fixed_number_under_unknown_noise(n_rows, n_teachers):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, 2)), np.arange(n_rows) % 2
+    ensemble = PrivateTeacherEnsemble(GaussianNB(), classes=[0, 1])
+    assert ensemble.fit(X, y).n_teachers_ == n_teachers
+    # A mechanism whose noise is of another kind; it is refused for other reasons.
+    ensemble.set_params(mechanism=LaplaceProportions(scale=1.0))
+    assert choose_n_teachers(ensemble, n_rows, X, ClassTarget(np.arange(2))) == n_teachers

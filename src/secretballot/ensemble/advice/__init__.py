@@ -3,6 +3,7 @@
 from secretballot.ensemble.advice._expected_vote import ExpectedVote
 from secretballot.ensemble.advice._recommend_mechanism import MechanismAdvice, recommend_mechanism
 from secretballot.ensemble.advice._recommend_teachers import (
+    fallback_n_teachers,
     recommend_teachers,
     recommended_n_teachers,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "recommend_teachers",
     "check_noise",
     "expected_survival",
+    "fallback_n_teachers",
     "recommend_mechanism",
     "recommended_n_teachers",
     "vote_noise",

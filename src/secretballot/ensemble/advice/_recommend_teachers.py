@@ -17,8 +17,8 @@ _TEACHERS, _DIVISORS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
 #: More than two classes need up to .8 % more noise than two, for which calibration is much faster.
 _MORE_CLASSES = 1.01
 
-#: Least number of private rows of a teacher.
-_MIN_ROWS = 10
+#: Least number of private rows of a teacher, and the number of teachers under unknown noise.
+_MIN_ROWS, _FALLBACK = 10, 100
 
 
 def recommended_n_teachers(n_private: int, n_public: int, sigma: float) -> int:
@@ -31,6 +31,11 @@ def recommended_n_teachers(n_private: int, n_public: int, sigma: float) -> int:
     exact = math.sqrt(n_private / evidence_per_teacher)
     rounded = round(exact, 1 - math.floor(math.log10(exact)))  # two significant digits
     return max(1, min(round(rounded), n_private // _MIN_ROWS))
+
+
+def fallback_n_teachers(n_private: int) -> int:
+    """Return a number of teachers where the noise on their votes is not known."""
+    return max(1, min(_FALLBACK, n_private // _MIN_ROWS))
 
 
 def recommend_teachers(

@@ -18,6 +18,7 @@ from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
 from secretballot.ensemble.student._fit_student import single_label_learner
 from secretballot.ensemble.student._public_student import PublicStudent
+from secretballot.schema import ColumnSchema, columns_of
 
 #: Rows of a trial, and rows of each class that some learners need (folds of a calibration).
 _ROWS, _ROWS_PER_CLASS = 100, 10
@@ -26,6 +27,12 @@ _ROWS, _ROWS_PER_CLASS = 100, 10
 _LABELS_REMEDY = (
     " for each of {} labels; MultiOutputClassifier(estimator) makes a student of labels from any "
     "classifier"
+)
+
+#: Remedy for tables that a student can't read.
+_TABLE_REMEDY = (
+    "For texts, categories, dates and missing cells take make_table_pipeline(student, X_public), "
+    "of secretballot.ensemble, for the student and for the teachers. "
 )
 
 
@@ -73,7 +80,7 @@ def _try_scorer(
 
 
 @contextmanager
-def _trial_of(problem: str) -> Iterator[None]:
+def _trial_of(problem: str, remedy: str = "") -> Iterator[None]:
     """Silence warnings about made-up labels, and explain an error by `problem`."""
     try:
         with warnings.catch_warnings():
@@ -83,7 +90,7 @@ def _trial_of(problem: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ValueError(
-            f"{problem}. Nothing was trained, released or spent. Its error: "
+            f"{problem}. Nothing was trained, released or spent. {remedy}Its error: "
             f"{type(error).__name__}: {error}"
         ) from error
 
@@ -98,9 +105,11 @@ def _try(
         codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
     kind = _LABELS_REMEDY.format(n_labels) if n_labels else ", as positions in classes"
+    remedy = _TABLE_REMEDY if _has_texts(X_public) else ""
     with _trial_of(
         f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
-        f"labels {labels}{kind}"
+        f"labels {labels}{kind}",
+        remedy,
     ):
         fitted = clone(student).fit(sample, codes)
         predicted = dense_labels(fitted.predict(sample))
@@ -131,6 +140,14 @@ def _made_up_labels(
     if unanswered == "mark":
         codes[len(rows) // 2 :: 3] = -1
     return rows, codes
+
+
+def _has_texts(X_public: Rows) -> bool:
+    """Test for columns of texts, categories or dates."""
+    if not hasattr(X_public, "columns"):
+        return getattr(getattr(X_public, "dtype", None), "kind", "") in "OU"
+    columns = enumerate(columns_of(X_public))
+    return any(ColumnSchema.of(*column).kind not in ("number", "boolean") for column in columns)
 
 
 def _incomplete(X_public: Rows) -> NDArray[np.intp]:
