@@ -41,7 +41,7 @@ X_public = PublicData(adult.data[public])  # stays whole: a search would slice a
 # The search
 # ----------
 # Four numbers of teachers and two folds are eight fits, and the refit is the ninth. The budget is
-# shared out among them, less a tenth for scores:
+# divided among them, less a tenth for scores:
 # :meth:`~secretballot.accounting.PrivacyAccountant.epsilon_per_fit` says which epsilon each of them
 # may have, and so the refit can't fail when the money is gone. (Their squares add up, about, not
 # they themselves: it is .56, and not 2 / 9.)

@@ -38,9 +38,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
     all sums together by their known noise. One row, or one owner, changes a sum by a vector of
     bounded length.
 
-    For one class a row of a table, or several labels, this is mostly more accurate than teachers
-    (`PrivateTeacherEnsemble`), which are for three columns and more that are informative only
-    together, for data without columns, for any estimator, and several parties.
+    On tables this is mostly more accurate than `PrivateTeacherEnsemble`, which is for three columns
+    and more that are informative only together, data without columns, and any estimator.
 
     Parameters
     ----------
@@ -50,22 +49,20 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ``"linear"``: scaled numbers and categories. ``"kernel"``: random cosines of these, for
         columns that are informative together. ``"auto"``: additive features, which kernels may
         replace where there are three classes and more, at least as many columns of numbers as of
-        categories, and 100 public rows. After a few rounds with both one release says which
-        predicts more private rows right, and only that model goes on; this costs some 15 % of the
-        fit's budget. A transformer, or pipeline, is cloned and fitted on the public rows; its
-        output for a row must depend on that row alone. A `FrozenEstimator` is used as it is; the
-        privacy statement records your word that it saw no private row.
+        categories, and 100 public rows: a private comparison, for some 15 % of the fit's budget.
+        A transformer, or pipeline, is cloned and fitted on the public rows; its output for a row
+        must depend on that row alone. A `FrozenEstimator` is used as it is; the privacy statement
+        records your word that it saw no private row.
     n_bins : int or "auto", default="auto"
-        Largest number of bins of a number. ``"auto"`` follows from the noise and the number of
-        rows.
+        Largest number of bins of a number. ``"auto"``: by the noise and the number of rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
     interactions : int or "auto", default="auto"
         Largest number of pairs of columns that join the model, with additive features and two
-        classes. Half-way through the rounds one release, a twentieth of the fit's budget, asks all
-        pairs of columns; those that stand out of noise and sampling [3]_ get coefficients of their
-        own. ``"auto"``: half the number of columns, and at least 6; 0 where the noise would hide
-        them, or with more than 100 columns. 0: none, and no such release.
+        classes. One release, a twentieth of the fit's budget, asks all pairs of columns; those that
+        stand out of noise and sampling [3]_ get coefficients of their own. ``"auto"``: half the
+        number of columns, and at least 6; 0 where the noise would hide them, or with more than 100
+        columns. 0: none, and no such release.
     categories : dict, default=None
         Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
         other categories share one bin.
@@ -85,10 +82,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         candidate and fold is a fit.
     check_public_rows : bool, default=True
         Whether to check first, by one noisy count, that most private rows lie within the ranges
-        and categories of the public rows. The check finds other units and other codes. It costs at
-        most 1 % of the fit, mostly far less; where it would cost more there is no check (fewer than
-        some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
-        is paid for. False: no check, and no charge.
+        and categories of the public rows: other units and codes are refused before the fit is paid.
+        It costs at most 1 % of the fit; where it would cost more there is no check (fewer than some
+        500 rows at an epsilon of 1). False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels nothing is learned: their number is public.
