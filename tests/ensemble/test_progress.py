@@ -113,7 +113,7 @@ def test_without_callbacks_in_scikit_learn():
     """Callbacks came with scikit-learn 1.9; its 1.8 has none."""
     script = """
 import sys
-import sklearn.frozen
+import sklearn.pipeline
 import sklearn.linear_model
 sys.modules["sklearn.callback"] = None
 from secretballot._sklearn_compat import CallbackSupportMixin
