@@ -177,11 +177,17 @@ def equal_bins(*_, **options):
     return
 
 
+def unranked(margins, order):
+    """Keep scores of bins as they are."""
+    return margins
+
+
 def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
     margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
     monkeypatch.setattr(_synthetic_rows, "column_margins", lambda *_: margins)
+    monkeypatch.setattr(ColumnMargins, "ranked", unranked)
     monkeypatch.setattr(BinPlacement, "of", equal_bins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
@@ -307,6 +313,7 @@ PLANTED = {
         (BinPlacement, "of", equal_bins),
         (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
         (_synthetic_rows, "column_margins", lambda *_: [HALVES] * 3),
+        (ColumnMargins, "ranked", unranked),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}

@@ -88,6 +88,9 @@ class ColumnFeatures(Protocol):
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute the correlations of the effects of merged features."""
 
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Sort features: those of a number by the number, categories by their effects."""
+
     def in_order(self, x: NDArray[np.float64]) -> ColumnFeatures:
         """Return features in the order of their numbers, given the public numbers `x`."""
 
@@ -103,9 +106,13 @@ class RankedFeatures:
 
     ranks: NDArray[np.float64]
 
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Sort features by the number."""
+        return np.argsort(self.ranks, kind="stable")
+
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge neighbours into groups with even shares of rows; return each feature's group."""
-        order = np.argsort(self.ranks, kind="stable")
+        order = self.order(shares)
         ordered = shares[order]
         middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
         positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
@@ -300,6 +307,10 @@ class CategoryBins:
     def precision(self) -> NDArray[np.float64]:
         """Return the inverse correlations of the categories' effects: the identity."""
         return np.eye(self.n_bins)
+
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Sort categories by their effects."""
+        return np.argsort(effects, kind="stable")
 
     def in_order(self, x: NDArray[np.float64]) -> CategoryBins:
         """Return the categories, which have no order."""

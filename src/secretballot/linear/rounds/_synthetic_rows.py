@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
@@ -41,7 +42,7 @@ def copula_reference_rows(
     weights of the rows: coefficients would be too large where private rows are more frequent than
     reference rows.
 
-    Without public rows one more sum is released, the products of columns.
+    Without public rows one more sum is released, the products of the columns' ranks.
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ def copula_reference_rows(
     if isinstance(public, csr_array):
         correlations, precisions = public_correlations(features, margins, public)
     else:
+        margins = [
+            margin.ranked(column.order(margin.scores))
+            for column, margin in zip(features.columns, margins, strict=True)
+        ]
         rounding = _ROUNDING + 2.0**-52 * rows.total
         scale = 2 * features.norm / (float(np.sqrt(2)) + rounding)
         scores = partial(features.column_scores, scores=[margin.scores for margin in margins])
@@ -88,7 +93,7 @@ class ColumnMargins:
         Estimated shares of the private rows; their sum is 1.
     scores : ndarray of shape (n_bins,)
         Mean residual of the bin along the direction in which classes differ most, divided by the
-        largest of the column.
+        largest of the column; or the rank of the bin.
     is_like_public : bool
         Whether the public rows may have these shares.
     """
@@ -96,6 +101,13 @@ class ColumnMargins:
     shares: Floats
     scores: Floats
     is_like_public: bool = True
+
+    def ranked(self, order: NDArray[np.intp]) -> ColumnMargins:
+        """Return margins whose scores are the ranks of the bins in this order, from -1 to 1."""
+        shares = self.shares[order]
+        scores = np.empty(len(order))
+        scores[order] = _rounded(2 * np.cumsum(shares) - shares - 1)
+        return replace(self, scores=scores.clip(-1, 1))
 
     @property
     def mean(self) -> float:
@@ -142,9 +154,12 @@ def column_margins(
         score = rates @ (direction * np.sign(direction[0]))
         largest = float(np.abs(score).max())
         score = score / largest if largest > 0 else score
-        score = np.rint(score * 2**SCORE_BITS) / 2**SCORE_BITS
-        margins.append(ColumnMargins(share, score, is_like_public))
+        margins.append(ColumnMargins(share, _rounded(score), is_like_public))
     return margins
+
+
+def _rounded(scores: Floats) -> Floats:
+    return np.asarray(np.rint(scores * 2**SCORE_BITS) / 2**SCORE_BITS)
 
 
 def _combined_shares(

@@ -1,0 +1,50 @@
+"""Synthetic rows of columns that are nearly the same, without public rows."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from secretballot import PrivacyAccountant, PrivateLogisticRegression
+from secretballot.linear.rounds._synthetic_rows import ColumnMargins
+
+pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+
+N = 8000
+
+
+def losses(epsilons):
+    """Return the log loss at each epsilon: eight columns are one number, with little noise."""
+    rng = np.random.default_rng(1)
+    number = rng.normal(size=(2 * N, 1))
+    X = np.hstack([number + 0.1 * rng.normal(size=(2 * N, 8)), rng.normal(size=(2 * N, 2))])
+    scores = 3 * np.sign(np.sin(4 * number[:, 0])) + 0.5 * X[:, 8]
+    y = (rng.random(2 * N) < 1 / (1 + np.exp(-scores))).astype(int)
+    found = []
+    for epsilon in epsilons:
+        model = PrivateLogisticRegression(
+            classes=[0, 1],
+            bounds=(-4, 4),
+            accountant=PrivacyAccountant(epsilon, 1e-5),
+            random_state=0,
+        )
+        model.fit(X[:N], y[:N])
+        found.append(log_loss(y[N:], model.predict_proba(X[N:])[:, 1]))
+    return found
+
+
+def test_more_budget_is_no_worse_for_columns_that_are_nearly_the_same():
+    less, more = losses([2.0, 16.0])
+    assert more < less + 0.005
+
+
+def test_scores_that_are_no_ranks_are_worse_with_more_budget(monkeypatch):
+    monkeypatch.setattr(ColumnMargins, "ranked", lambda margins, order: margins)
+    less, more = losses([2.0, 16.0])
+    assert more > less + 0.02
+
+
+def test_ranks_are_middles_of_shares():
+    shares, order = np.array([0.5, 0.125, 0.375]), np.array([2, 0, 1])
+    ranked = ColumnMargins(shares, np.array([0.1, 1.0, -0.3])).ranked(order)
+    np.testing.assert_allclose(ranked.scores, [0.25, 0.875, -0.625], atol=2**-10)
+    assert abs(ranked.mean) < 1e-3
