@@ -7,7 +7,7 @@ import pytest
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.inspection import TermsDisplay
-from secretballot.linear import AdditiveTerm, PrivateLogisticRegression
+from secretballot.linear import AdditiveTerm, PrivateLinearRegression, PrivateLogisticRegression
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -101,6 +101,15 @@ def test_the_display_holds_no_row(model):
 def test_unknown_columns(model, columns):
     with pytest.raises(ValueError, match=r"must be some of the columns .*'gain'"):
         TermsDisplay.from_estimator(model, columns=columns)
+
+
+def test_a_target_is_for_classes():
+    X = np.random.default_rng(0).normal(size=(3_000, 2))
+    numbers = PrivateLinearRegression(
+        target_bounds=(-3, 3), accountant=PrivacyAccountant(4.0, 1e-5), bounds=(-4, 4)
+    ).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="target=1 is for classes"):
+        TermsDisplay.from_estimator(numbers, target=1)
 
 
 def test_wrong_number_of_axes(model):

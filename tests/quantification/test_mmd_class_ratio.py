@@ -152,6 +152,9 @@ def test_partial_fit_needs_explicit_features_and_the_same_classes():
         stream.partial_fit(bags[:2], [[0.5, 0.5], [0.1, 0.9]])
     with pytest.raises(ValueError, match="2 features, but .* is expecting 3"):
         stream.partial_fit([bag[:, :2] for bag in bags], P)
+    exact = MMDClassRatioEstimator(random_state=0).fit(bags, P).set_params(features="rff")
+    with pytest.raises(ValueError, match=r"exact kernel sums.*features='rff'.*call fit first"):
+        exact.partial_fit(bags, P)
 
 
 @pytest.mark.parametrize("features", [None, "rff"])

@@ -111,6 +111,11 @@ class TermsDisplay(PanelsDisplay):
             If a column is unknown, the features are not additive, or ``target`` is none of the
             classes, or is missing with more than two.
         """
+        of_numbers = isinstance(estimator, PrivateLinearRegression)
+        if of_numbers and target is not None:
+            raise ValueError(
+                f"target={target!r} is for classes and labels; numbers have one model."
+            )
         explain: Callable[..., list[AdditiveTerm | PairTerm]] = estimator.terms
         terms = explain() if target is None else explain(target)
         if columns is not None:
@@ -122,7 +127,7 @@ class TermsDisplay(PanelsDisplay):
                     f"on: {list(by_name)}."
                 )
             terms = [by_name[name] for name in columns]
-        if isinstance(estimator, PrivateLinearRegression):
+        if of_numbers:
             return cls(terms, quantity="prediction").plot(axes)
         of_class = estimator.classes_[-1] if target is None else target
         return cls(terms, target=of_class).plot(axes)

@@ -198,7 +198,13 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
                 "partial_fit forgets the instances, which exact kernel sums need; use "
                 "features='rff' or 'nystroem', or kernel='linear'."
             )
-        self._fit(X, y, covariance, first=not hasattr(self, "_embedding"))
+        first = not hasattr(self, "_embedding")
+        if not first and not isinstance(self._embedding, FeatureEmbedding):
+            raise ValueError(
+                "the last fit had exact kernel sums, which can't be continued with "
+                f"features={self.features!r} and kernel={self.kernel!r}; call fit first."
+            )
+        self._fit(X, y, covariance, first=first)
         return self
 
     def _fit(
