@@ -25,7 +25,7 @@ from class_sets import N_COMPONENTS, rows
 from sklearn.decomposition import PCA
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _feature_search, _model_fit
+from secretballot.linear import _feature_search, _fit_size
 from secretballot.linear._model_size import choose_width
 from secretballot.linear.features import _kernel_features
 
@@ -61,7 +61,7 @@ def fit(name: str, way: Way, epsilon: float, public: int, seed: int) -> tuple[fl
 
     start = time.process_time()
     with (
-        patch.object(_model_fit, "choose_width", width),
+        patch.object(_fit_size, "choose_width", width),
         patch.object(_kernel_features, "_N_COSINES", way.cosines),
         patch.object(_feature_search, "_PILOT_SHARE", way.pilot),
     ):
