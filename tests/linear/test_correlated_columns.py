@@ -1,11 +1,16 @@
-"""Synthetic rows of columns that are nearly the same, without public rows."""
+"""Synthetic rows of columns that are nearly the same, with few public rows or none."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression
-from secretballot.linear.rounds._synthetic_rows import ColumnMargins
+from secretballot.linear.features import AdditiveBins, NumberBins
+from secretballot.linear.rounds._synthetic_rows import (
+    ColumnMargins,
+    draw_rows,
+    public_correlations,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 
@@ -48,3 +53,24 @@ def test_ranks_are_middles_of_shares():
     ranked = ColumnMargins(shares, np.array([0.1, 1.0, -0.3])).ranked(order)
     np.testing.assert_allclose(ranked.scores, [0.25, 0.875, -0.625], atol=2**-10)
     assert abs(ranked.mean) < 1e-3
+
+
+def test_few_public_rows_show_that_columns_are_nearly_the_same():
+    rng = np.random.default_rng(2)
+    number = rng.normal(size=(25, 1))
+    X = np.hstack([number, number + 0.05 * rng.normal(size=(25, 1)), rng.normal(size=(25, 1))])
+    edges = np.array([-0.67, 0.0, 0.67])  # quartiles
+    features = AdditiveBins(
+        [NumberBins(name, np.empty(0), edges, np.arange(4.0)) for name in range(3)]
+    )
+    margins = [ColumnMargins(np.full(4, 0.25), np.array([-1.0, -0.5, 0.5, 1.0]))] * 3
+    public = features.transform(X)
+    correlations, precisions = public_correlations(features, margins, public)
+    drawn = draw_rows(features, margins, correlations, precisions)
+    scores = features.column_scores(drawn, [margin.scores for margin in margins])
+    found = np.corrcoef(scores.T)
+    assert found[0, 1] > 0.85
+    assert abs(found[0, 2]) < 0.5
+    even = draw_rows(features, margins, correlations, np.full((3, 3), 25.0))
+    scores = features.column_scores(even, [margin.scores for margin in margins])
+    assert np.corrcoef(scores.T)[0, 1] < 0.75  # as if 25 rows said as little of all correlations

@@ -113,9 +113,7 @@ class TermsDisplay(PanelsDisplay):
         """
         of_numbers = isinstance(estimator, PrivateLinearRegression)
         if of_numbers and target is not None:
-            raise ValueError(
-                f"target={target!r} is for classes and labels, not for numbers."
-            )
+            raise ValueError(f"target={target!r} is for classes and labels, not for numbers.")
         explain: Callable[..., list[AdditiveTerm | PairTerm]] = estimator.terms
         terms = explain() if target is None else explain(target)
         if columns is not None:

@@ -183,13 +183,19 @@ def _combined_shares(
 def public_correlations(
     features: AdditiveBins, margins: list[ColumnMargins], public: csr_array
 ) -> tuple[Floats, Floats]:
-    """Compute the correlations of the public rows' scores, and their precisions."""
+    """Compute the correlations of the public rows' scores, and their precisions.
+
+    The standard error of a correlation r of n rows is (1 - r^2) / sqrt(n), so that few rows are
+    enough to know that two columns are nearly the same.
+    """
     n_public = public.shape[0]
     scores = features.column_scores(public, [margin.scores for margin in margins])
     deviations = scores.std(axis=0)
     varies = deviations > 0
     scores = (scores - scores.mean(axis=0)) / np.where(varies, deviations, 1.0)
-    return scores.T @ scores / n_public, n_public * np.outer(varies, varies)
+    correlations = scores.T @ scores / n_public
+    variances = (1 - np.clip(correlations, -_LARGEST_CORRELATION, _LARGEST_CORRELATION) ** 2) ** 2
+    return correlations, n_public * np.outer(varies, varies) / variances
 
 
 def released_correlations(
