@@ -62,7 +62,7 @@ def main() -> None:
             for epsilon in arguments.epsilons:
                 cells = []
                 for bins in ("equal widths", "private quantiles"):
-                    equal = patch.object(BinPlacement, "of", lambda *_: None)
+                    equal = patch.object(BinPlacement, "of", lambda *_, **options: None)
                     with equal if bins == "equal widths" else nullcontext():
                         results = [
                             scores(split(name, POOL, seed), wide, epsilon, seed)
