@@ -180,7 +180,7 @@ def equal_bins(*_, **options):
 def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
-    margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
+    margins = [ColumnMargins(np.full(5, 0.2), np.array([1.0, -1.0, -b, b, 0.0]))] * 8
     monkeypatch.setattr(_synthetic_rows, "column_margins", lambda *_: margins)
     monkeypatch.setattr(BinPlacement, "of", equal_bins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
@@ -310,7 +310,7 @@ PLANTED = {
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
-HALVES = ColumnMargins(np.full(4, 0.25), np.array([1.0, 1.0, -1.0, -1.0]))
+HALVES = ColumnMargins(np.full(5, 0.2), np.array([1.0, 1.0, -1.0, -1.0, 0.0]))
 PRODUCTS = PrivateRows.score_products
 LIMITS = Design.residual_limits
 

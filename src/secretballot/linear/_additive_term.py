@@ -34,6 +34,10 @@ class AdditiveTerm:
     knots : ndarray of shape (n_knots,) or None
         Knots of a piecewise linear effect, constant beyond the first and the last; None for bins
         and categories.
+    missing : float or None
+        Contribution of a missing cell, less the same mean; None for columns without one.
+    missing_error : float or None
+        Standard deviation of it.
     """
 
     name: Hashable
@@ -43,6 +47,8 @@ class AdditiveTerm:
     effect: NDArray[np.float64]
     error: NDArray[np.float64]
     knots: NDArray[np.float64] | None = None
+    missing: float | None = None
+    missing_error: float | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,8 +85,9 @@ def model_terms(
     """
     terms: list[AdditiveTerm | PairTerm] = []
     for column, place in zip(features.columns, features.places, strict=True):
-        effect = coefficients[place]
-        axis = column.axis()
+        effect, error = coefficients[place], errors[place]
+        effect = effect - effect[: column.n_values].mean()
+        axis, is_nullable = column.axis(), column.n_values < column.n_bins
         terms.append(
             AdditiveTerm(
                 name=column.name,
@@ -88,8 +95,10 @@ def model_terms(
                 values=axis.values,
                 edges=axis.edges,
                 knots=axis.knots,
-                effect=effect - effect.mean(),
-                error=errors[place].copy(),
+                effect=effect[: column.n_values],
+                error=error[: column.n_values].copy(),
+                missing=float(effect[-1]) if is_nullable else None,
+                missing_error=float(error[-1]) if is_nullable else None,
             )
         )
     for pair, place in zip(features.pairs, features.pair_places, strict=True):

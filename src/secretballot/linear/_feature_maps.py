@@ -31,6 +31,7 @@ from secretballot.linear.features import (
     column_keys,
     declared_bins,
     knots_between,
+    nullable_bins,
     public_bins,
     public_columns,
     public_ends,
@@ -102,7 +103,7 @@ def feature_map(
         names = column_keys(data.X)
         bins = declared_bins(names, bounds, size.n_bins, categories, placed)
         refuse_categories(bins, data.directions)
-        return bins, "declared"
+        return nullable_bins(bins), "declared"
     if not isinstance(kind, str):
         frozen = isinstance(kind, FrozenEstimator)
         transformer = kind if frozen else clone(kind).fit(data.X_public)
@@ -115,7 +116,7 @@ def feature_map(
         if data.response.is_smooth:
             bins = knots_between(bins, public_ends(bins, columns))
         refuse_categories(bins, data.directions)
-        return bins.in_order(data.directions, columns), "public"
+        return nullable_bins(bins.in_order(data.directions, columns)), "public"
     if kind == "kernel":
         return KernelFeatures(columns, categories, size.kernel_width), "public"
     return ScaledColumns(columns, categories), "public"

@@ -24,7 +24,14 @@ from secretballot.ensemble import (
 from secretballot.linear._monotonic_cst import read_directions
 from secretballot.linear.features import Categories, PublicColumn, column_keys, public_columns
 from secretballot.linear.rounds import Response
-from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
+from secretballot.schema import (
+    Bounds,
+    RowSchema,
+    as_table,
+    check_table,
+    missing_cells,
+    read_bounds,
+)
 from secretballot.scoring import People
 
 if TYPE_CHECKING:
@@ -177,7 +184,8 @@ def _row_schema(model: LinearModel, X: ArrayLike, X_public: ArrayLike | None) ->
     else:
         columns = public_columns(rows, declared)
         numbers = [column.is_number and column.name not in declared for column in columns]
-        schema = RowSchema.of_kinds(rows, numbers)
+        nullable = [bool(missing_cells(column.values).any()) for column in columns]
+        schema = RowSchema.of_kinds(rows, numbers, nullable)
         left_out = {column.name: column.n_left_out for column in columns if column.n_left_out}
     warn_categories_left_out(left_out)
     return schema

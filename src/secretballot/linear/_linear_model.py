@@ -89,7 +89,7 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True  # a missing cell has no effect
+        tags.input_tags.allow_nan = True  # missing cells have an effect of their own
         tags.input_tags.string = True  # texts are categories
         return tags
 

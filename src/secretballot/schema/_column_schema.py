@@ -131,15 +131,20 @@ class ColumnSchema:
         return replace(column, nullable=nullable, fill_value=medians)
 
     @classmethod
-    def of_kind(cls, name: Hashable, number: bool, container: str) -> ColumnSchema:
-        """Describe a column of numbers or texts, any of which may be missing."""
+    def of_kind(
+        cls, name: Hashable, number: bool, container: str, nullable: bool = False
+    ) -> ColumnSchema:
+        """Describe a column of numbers or texts, any of which may be missing.
+
+        Missing cells are no misfits if it is nullable.
+        """
         if container == "polars":
             polars = sys.modules["polars"]
             dtype = polars.Float64 if number else polars.String
         else:
             dtype = np.dtype(np.float64 if number else object)
         exact = np.dtype(np.float64) if number else None
-        return cls(name, "number" if number else "text", exact, dtype)
+        return cls(name, "number" if number else "text", exact, dtype, nullable=nullable)
 
     def is_read_unchanged(self, X: NDArray[Any]) -> bool:
         """Return whether an array of numbers needs no conversion."""

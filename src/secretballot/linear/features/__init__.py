@@ -18,8 +18,9 @@ from secretballot.linear.features._columns import (
     public_columns,
 )
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
+from secretballot.linear.features._design import Design, FeatureMap, Features, Floats, PriorGroup
 from secretballot.linear.features._kernel_features import KernelFeatures
+from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
 from secretballot.linear.features._number_knots import (
     NumberKnots,
     knots_between,
@@ -40,15 +41,18 @@ __all__ = [
     "Features",
     "Floats",
     "KernelFeatures",
+    "NullableFeatures",
     "NumberBins",
     "NumberKnots",
     "PairedBins",
+    "PriorGroup",
     "PublicColumn",
     "ScaledColumns",
     "TransformedRows",
     "column_keys",
     "declared_bins",
     "knots_between",
+    "nullable_bins",
     "public_bins",
     "public_columns",
     "public_ends",

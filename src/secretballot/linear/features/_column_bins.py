@@ -48,6 +48,10 @@ class ColumnFeatures(Protocol):
         Binary places of a weight.
     n_bins : int
         Number of features.
+    n_values : int
+        Number of features without that of missing cells.
+    others : int or None
+        Feature of all categories that are not public; None for numbers.
     """
 
     @property
@@ -61,6 +65,12 @@ class ColumnFeatures(Protocol):
 
     @property
     def n_bins(self) -> int: ...
+
+    @property
+    def n_values(self) -> int: ...
+
+    @property
+    def others(self) -> int | None: ...
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights."""
@@ -77,7 +87,7 @@ class ColumnFeatures(Protocol):
         """Return the text of each feature."""
 
     def precision(self) -> NDArray[np.float64]:
-        """Compute the inverse correlations of the features' effects."""
+        """Compute the inverse correlations of the effects of values."""
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge features into groups; return each feature's group."""
@@ -102,6 +112,14 @@ class RankedFeatures:
     """
 
     ranks: NDArray[np.float64]
+
+    #: Numbers have no other categories.
+    others: ClassVar[int | None] = None
+
+    @property
+    def n_values(self) -> int:
+        """Number of features."""
+        return len(self.ranks)
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge neighbours into groups with even shares of rows; return each feature's group."""
@@ -257,14 +275,23 @@ class CategoryBins:
         """Number of features."""
         return len(self.categories) + 1
 
+    @property
+    def n_values(self) -> int:
+        """Number of features."""
+        return self.n_bins
+
+    @property
+    def others(self) -> int:
+        """Feature of all categories that are not public."""
+        return len(self.categories)
+
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
         """Return the category of each row; -1 where it has none."""
         positions: dict[str | None, int] = {
             text: position for position, text in enumerate(self.categories.tolist())
         }
-        other_code = len(positions)
         positions[None] = -1
-        codes = [positions.get(text, other_code) for text in read_texts(column).tolist()]
+        codes = [positions.get(text, self.others) for text in read_texts(column).tolist()]
         return np.array(codes, dtype=np.intp)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -36,25 +36,13 @@ class PublicColumn:
     n_left_out: int = 0
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the column's numbers without missing ones, or raise ValueError."""
+        """Return the column's numbers without missing ones."""
         x = read_numbers(self.values)
-        x = x[~np.isnan(x)]
-        if not len(x):
-            raise ValueError(
-                f"X_public: column {self.name!r} holds nothing but NaN. Leave it out of X and of "
-                "X_public, or give public rows that have it."
-            )
-        return x
+        return x[~np.isnan(x)]
 
     def texts(self) -> list[str]:
-        """Return the column's categories as texts, or raise ValueError if some are missing."""
-        cells: list[str] = read_texts(self.values).tolist()
-        if None in cells:
-            raise ValueError(
-                f"X_public: column {self.name!r} contains NaN or None. Give missing values a "
-                "category of their own, in X too: X[column].fillna('missing')."
-            )
-        return cells
+        """Return the column's categories as texts, without missing ones."""
+        return [text for text in read_texts(self.values).tolist() if text is not None]
 
 
 def column_keys(X: ArrayLike) -> list[Hashable]:
