@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear.features import AdditiveBins
+from secretballot.linear.features import AdditiveBins, ShownList
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,9 +74,36 @@ class PairTerm:
     error: NDArray[np.float64]
 
 
+class TermList(ShownList[AdditiveTerm | PairTerm]):
+    """List of the terms of a model, which prints as a table with a row for each bin."""
+
+    title = "Terms"
+    headings = ("column", "bin", "effect", "error")
+
+    def records(self) -> list[tuple[object, ...]]:
+        """Return a row of the table for each bin, and for missing cells."""
+        return [record for term in self for record in _records(term)]
+
+
+def _records(term: AdditiveTerm | PairTerm) -> list[tuple[object, ...]]:
+    """Return name, bin, effect and error of each bin, or pair of bins."""
+    if isinstance(term, PairTerm):
+        name = " and ".join(map(str, term.name))
+        texts = [" and ".join(pair) for pair in itertools.product(*term.labels)]
+        numbers = zip(texts, term.effect.ravel().tolist(), term.error.ravel().tolist(), strict=True)
+        return [(name, *each) for each in numbers]
+    records: list[tuple[object, ...]] = [
+        (term.name, *each)
+        for each in zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
+    ]
+    if term.missing is not None:
+        records.append((term.name, "missing", term.missing, term.missing_error))
+    return records
+
+
 def model_terms(
     features: AdditiveBins, coefficients: NDArray[np.float64], errors: NDArray[np.float64]
-) -> list[AdditiveTerm | PairTerm]:
+) -> TermList:
     """Return the term of each column, then of each pair of columns.
 
     Parameters
@@ -83,7 +111,7 @@ def model_terms(
     features : AdditiveBins
     coefficients, errors : ndarray of shape (n_features,)
     """
-    terms: list[AdditiveTerm | PairTerm] = []
+    terms = TermList()
     for column, place in zip(features.columns, features.places, strict=True):
         effect, error = coefficients[place], errors[place]
         effect = effect - effect[: column.n_values].mean()

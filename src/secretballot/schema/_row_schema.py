@@ -91,7 +91,11 @@ class RowSchema:
 
     @classmethod
     def of_kinds(
-        cls, X: ArrayLike, is_number: Sequence[bool], nullable: Sequence[bool] | None = None
+        cls,
+        X: ArrayLike,
+        is_number: Sequence[bool],
+        nullable: Sequence[bool] | None = None,
+        days: Mapping[Any, str] | None = None,
     ) -> RowSchema:
         """Describe rows by the kind of each column: number or text.
 
@@ -105,15 +109,19 @@ class RowSchema:
             Whether each column holds numbers.
         nullable : sequence of bool, default=None
             Whether missing cells of each column are no misfits. None: none are.
+        days : mapping of column to {"time", "duration"}, default=None
+            Columns whose cells are read as numbers of days.
         """
         container, names = container_kind(X), column_names(X)
         keys = list(range(len(is_number)) if names is None else names)
         nullable = len(is_number) * [False] if nullable is None else nullable
         columns = tuple(
-            ColumnSchema.of_kind(name, number, container, may_miss)
+            ColumnSchema.of_kind(
+                name, number, container, nullable=may_miss, days=(days or {}).get(name, "")
+            )
             for name, number, may_miss in zip(keys, is_number, nullable, strict=True)
         )
-        if container == "numbers" and all(is_number):
+        if container == "numbers" and all(is_number) and not days:
             columns = (replace(columns[0], nullable=np.array(nullable)),)
         elif container not in ("pandas", "polars"):
             container = "objects"

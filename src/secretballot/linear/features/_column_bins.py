@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -14,6 +14,9 @@ from secretballot.schema import read_numbers, read_texts
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
+
+#: Text of a number in labels.
+NumberText = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ class ColumnFeatures(Protocol):
     def axis(self) -> ColumnAxis:
         """Return the numbers at which the features stand."""
 
-    def labels(self) -> list[str]:
-        """Return the text of each feature."""
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        """Return the text of each feature; `text` makes that of a number."""
 
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the effects of values."""
@@ -92,8 +95,8 @@ class ColumnFeatures(Protocol):
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge features into groups; return each feature's group."""
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
-        """Return the text of each group."""
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        """Return the text of each group; `text` makes that of a number."""
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute the correlations of the effects of merged features."""
@@ -210,20 +213,20 @@ class NumberBins(RankedFeatures):
         """Return the single values and the edges."""
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
 
-    def labels(self) -> list[str]:
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each bin."""
         ends = [-np.inf, *self.edges.tolist(), np.inf]
-        intervals = [range_text(low, high) for low, high in itertools.pairwise(ends)]
+        intervals = [range_text(low, high, text) for low, high in itertools.pairwise(ends)]
         if not len(self.edges) and len(self.values):
             intervals = ["others"]
-        return [f"{value:.6g}" for value in self.values] + intervals
+        return [range_text(value, value, text) for value in self.values.tolist()] + intervals
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group of neighbouring bins."""
         lows = np.concatenate([self.values, [-np.inf], self.edges])
         highs = np.concatenate([self.values, self.edges, [np.inf]])
         return [
-            range_text(lows[groups == group].min(), highs[groups == group].max())
+            range_text(lows[groups == group].min(), highs[groups == group].max(), text)
             for group in range(int(groups.max()) + 1)
         ]
 
@@ -241,15 +244,18 @@ def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
 
 
-def range_text(low: float, high: float) -> str:
-    """Return the text of an interval, whose ends may be infinite."""
+def range_text(low: float, high: float, text: NumberText | None = None) -> str:
+    """Return the text of an interval, whose ends may be infinite; `text` makes that of a number."""
     if low == high:
-        return f"{low:.6g}"
+        return text(low) if text else f"{low:.6g}"
     if np.isinf(low) and np.isinf(high):
         return "all"
+    shown_low, shown_high = (
+        text(end) if text and np.isfinite(end) else f"{end:.4g}" for end in (low, high)
+    )
     if np.isinf(low):
-        return f"up to {high:.4g}"
-    return f"above {low:.4g}" if np.isinf(high) else f"{low:.4g} to {high:.4g}"
+        return f"up to {shown_high}"
+    return f"above {shown_low}" if np.isinf(high) else f"{shown_low} to {shown_high}"
 
 
 @dataclass(frozen=True)
@@ -308,7 +314,7 @@ class CategoryBins:
         """Return no numbers."""
         return ColumnAxis()
 
-    def labels(self) -> list[str]:
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each category."""
         return [*self.categories.tolist(), "others"]
 
@@ -318,7 +324,7 @@ class CategoryBins:
         groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
         return groups
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group: a category, or ``"others"`` for several."""
         labels = np.array(self.labels(), dtype=object)
         members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
 from secretballot.linear.features._additive_bins import AdditiveBins
-from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures
+from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures, NumberText
+from secretballot.linear.features._days import date_text
 
 #: Least share of missing cells that are a group of their own in pairs of columns.
 _LEAST_SHARE = 0.01
@@ -26,9 +27,12 @@ class NullableFeatures:
     ----------
     values : ColumnFeatures
         Features of the cells that are there.
+    is_date : bool, default=False
+        Whether numbers are days since 1970, which labels show as dates.
     """
 
     values: ColumnFeatures
+    is_date: bool = False
 
     @property
     def name(self) -> Hashable:
@@ -88,9 +92,12 @@ class NullableFeatures:
         """Return the numbers at which the features of values stand."""
         return self.values.axis()
 
-    def labels(self) -> list[str]:
+    def _text(self, text: NumberText | None) -> NumberText | None:
+        return date_text if text is None and self.is_date else text
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each feature of values."""
-        return self.values.labels()
+        return self.values.labels(self._text(text))
 
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the effects of values."""
@@ -102,9 +109,9 @@ class NullableFeatures:
         is_rare = shares[-1] < _LEAST_SHARE * shares.sum()
         return np.append(groups, 0 if is_rare else groups.max() + 1)
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group."""
-        labels = self.values.merged_labels(groups[:-1])
+        labels = self.values.merged_labels(groups[:-1], self._text(text))
         return labels if groups[-1] < len(labels) else [*labels, "missing"]
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -116,9 +123,21 @@ class NullableFeatures:
 
     def in_order(self, x: NDArray[np.float64]) -> NullableFeatures:
         """Return the features of values in the order of their numbers; missing cells have none."""
-        return NullableFeatures(self.values.in_order(x))
+        return NullableFeatures(self.values.in_order(x), self.is_date)
 
 
-def nullable_bins(bins: AdditiveBins) -> AdditiveBins:
-    """Return the features of columns, with one more for the missing cells of each."""
-    return AdditiveBins([NullableFeatures(column) for column in bins.columns])
+def nullable_bins(bins: AdditiveBins, days: Mapping[Hashable, str] | None = None) -> AdditiveBins:
+    """Return the features of columns, with one more for the missing cells of each.
+
+    Parameters
+    ----------
+    bins : AdditiveBins
+    days : mapping of column to {"time", "duration"}, default=None
+        Columns whose numbers are days.
+    """
+    return AdditiveBins(
+        [
+            NullableFeatures(column, (days or {}).get(column.name) == "time")
+            for column in bins.columns
+        ]
+    )
