@@ -117,6 +117,7 @@ def test_without_public_rows():
     assert len(found.accountant.entries()) == 1 + 1 + 2 + found.n_rounds_ + 1
 
 
+@pytest.mark.filterwarnings("ignore:.*tell a model little")  # pixels of the margin
 def test_three_classes_with_string_labels():
     digits, y = load_digits(return_X_y=True)
     few = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(y, [1, 3, 8])))

@@ -90,11 +90,11 @@ def _records(term: AdditiveTerm | PairTerm) -> list[tuple[object, ...]]:
     if isinstance(term, PairTerm):
         name = " and ".join(map(str, term.name))
         texts = [" and ".join(pair) for pair in itertools.product(*term.labels)]
-        numbers = zip(texts, term.effect.ravel().tolist(), term.error.ravel().tolist(), strict=True)
-        return [(name, *each) for each in numbers]
+        rows = zip(texts, term.effect.ravel().tolist(), term.error.ravel().tolist(), strict=True)
+        return [(name, *row) for row in rows]
     records: list[tuple[object, ...]] = [
-        (term.name, *each)
-        for each in zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
+        (term.name, *row)
+        for row in zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
     ]
     if term.missing is not None:
         records.append((term.name, "missing", term.missing, term.missing_error))

@@ -67,7 +67,7 @@ class FeatureSearch:
             return None
         if data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS:
             return None
-        n_categories = sum(column.others is not None for column in bins.columns)
+        n_categories = sum(column.other_code is not None for column in bins.columns)
         n_pilot = round(_PILOT_SHARE * n_rounds)
         if 2 * n_categories > len(bins.columns) or not n_pilot:
             return None

@@ -100,7 +100,7 @@ class FitInput:
         return list(self.choice.names)
 
     def readings(self, model: LinearModel, features: FeatureMap) -> ColumnReadings:
-        """Return how each column is read, with the bins of these features."""
+        """Return the readings of all columns, with the bins of these features."""
         bins = features if isinstance(features, AdditiveBins) else None
         if self.X_public is None:
             assert bins is not None

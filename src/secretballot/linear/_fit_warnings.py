@@ -68,10 +68,10 @@ def _absent_columns(features: AdditiveBins, sums: Floats, sigma: float) -> list[
     """Return columns whose public categories sum to noise while "others" does not."""
     absent = []
     for column, place in zip(features.columns, features.places, strict=True):
-        if not column.others:
+        if not column.other_code:
             continue
         scaled = sums[place] / sigma
-        public, other = scaled[: column.others], scaled[column.others]
+        public, other = scaled[: column.other_code], scaled[column.other_code]
         noise = public.size + _CLEAR_SIGNAL * np.sqrt(2 * public.size)
         if np.abs(other).max() > 2 * _CLEAR_SIGNAL and (public**2).sum() < noise:
             absent.append(repr(column.name))

@@ -125,7 +125,7 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
         self.columns_ = fitted.readings
 
     def read_columns(self, X_public: ArrayLike | PublicData) -> ColumnReadings:
-        """Return how a fit would read each column of public rows. Free of charge.
+        """Return the readings of columns in a fit with these public rows. Free of charge.
 
         Parameters
         ----------

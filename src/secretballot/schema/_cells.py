@@ -276,8 +276,8 @@ def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
 
 def _days(exact: NDArray[Any]) -> NDArray[np.float64]:
     """Convert times or durations of any unit to days; the unit does not change the number."""
-    whole = exact.astype(f"{exact.dtype.kind}8[D]")
-    days = whole.astype(np.int64) + (exact - whole) / np.timedelta64(1, "D")
+    full_days = exact.astype(f"{exact.dtype.kind}8[D]")
+    days = full_days.astype(np.int64) + (exact - full_days) / np.timedelta64(1, "D")
     return np.asarray(np.where(np.isnat(exact), np.nan, days))
 
 

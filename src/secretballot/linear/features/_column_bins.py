@@ -53,7 +53,7 @@ class ColumnFeatures(Protocol):
         Number of features.
     n_values : int
         Number of features without that of missing cells.
-    others : int or None
+    other_code : int or None
         Feature of all categories that are not public; None for numbers.
     """
 
@@ -73,7 +73,7 @@ class ColumnFeatures(Protocol):
     def n_values(self) -> int: ...
 
     @property
-    def others(self) -> int | None: ...
+    def other_code(self) -> int | None: ...
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights."""
@@ -117,7 +117,7 @@ class RankedFeatures:
     ranks: NDArray[np.float64]
 
     #: Numbers have no other categories.
-    others: ClassVar[int | None] = None
+    other_code: ClassVar[int | None] = None
 
     @property
     def n_values(self) -> int:
@@ -287,7 +287,7 @@ class CategoryBins:
         return self.n_bins
 
     @property
-    def others(self) -> int:
+    def other_code(self) -> int:
         """Feature of all categories that are not public."""
         return len(self.categories)
 
@@ -297,7 +297,7 @@ class CategoryBins:
             text: position for position, text in enumerate(self.categories.tolist())
         }
         positions[None] = -1
-        codes = [positions.get(text, self.others) for text in read_texts(column).tolist()]
+        codes = [positions.get(text, self.other_code) for text in read_texts(column).tolist()]
         return np.array(codes, dtype=np.intp)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

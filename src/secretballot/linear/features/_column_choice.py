@@ -59,7 +59,7 @@ class ColumnChoice:
 
     @property
     def is_all(self) -> bool:
-        """Whether all columns are read."""
+        """True if all columns are read."""
         return len(self.positions) == self.n_columns
 
     def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
@@ -83,12 +83,12 @@ class ColumnChoice:
         width = np.shape(table)[1]
         positions = list(self.positions)
         if self.is_named and names is not None:
-            missing = [each for each in self.names if each not in names]
+            missing = [column for column in self.names if column not in names]
             if missing:
                 raise ValueError(
                     f"columns names {missing[:5]!r}, which X_public has and {name} has not."
                 )
-            positions = [names.index(each) for each in self.names]
+            positions = [names.index(column) for column in self.names]
         elif width != self.n_columns:
             raise ValueError(
                 f"X_public must have the columns of X: {name} has {width} columns, and "

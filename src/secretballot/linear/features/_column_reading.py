@@ -1,4 +1,4 @@
-"""Readings of columns: as what each one is read, and what is strange about it."""
+"""Readings of columns: kind, bins or categories, missing public cells, and problems."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from secretballot.schema import column_cells
 _MOST_SHARE = 0.9
 #: Columns with fewer public cells are not warned of.
 _FEWEST_CELLS = 10
-#: Labels that a table shows.
-_MOST_LABELS = 6
+#: Labels that a table shows, and columns that a warning names.
+_MOST_LABELS, _MOST_WARNED = 6, 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class ColumnReading:
     dtype : str
         Type of the public column; empty without public rows.
     note : str
-        What is strange about it; empty if nothing is.
+        Problem of the column; empty if it has none.
     """
 
     name: Hashable
@@ -63,14 +63,14 @@ class ColumnReadings(ShownList[ColumnReading]):
         """Return a row of the table for each column."""
         return [
             (
-                each.name,
-                each.kind,
-                _short(each.labels),
-                each.missing_share,
-                each.dtype,
-                each.note,
+                reading.name,
+                reading.kind,
+                _short(reading.labels),
+                reading.missing_share,
+                reading.dtype,
+                reading.note,
             )
-            for each in self
+            for reading in self
         ]
 
 
@@ -102,12 +102,12 @@ def public_readings(
             ColumnReading(
                 name=column.name,
                 kind=_kind(column, declared),
-                labels=_labels(column, declared, own),
+                labels=_labels(column, declared, column_features),
                 missing_share=column.missing_share(),
                 dtype=str(getattr(column.values, "dtype", "")),
                 note="" if column.name in declared else _note(column),
             )
-            for column, own in zip(columns, features, strict=True)
+            for column, column_features in zip(columns, features, strict=True)
         ]
     )
 
@@ -127,7 +127,7 @@ def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> Colum
             ColumnReading(
                 name=column.name,
                 kind="category"
-                if column.others is not None
+                if column.other_code is not None
                 else kinds.get(days.get(column.name, ""), "number"),
                 labels=tuple(column.labels()),
             )
@@ -138,14 +138,17 @@ def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> Colum
 
 def warn_columns(readings: Sequence[ColumnReading]) -> None:
     """Warn, before anything is spent, of columns that tell little or that hold dates."""
-    strange = [f"{each.name!r} ({each.note})" for each in readings if each.note]
+    strange = [f"{reading.name!r} ({reading.note})" for reading in readings if reading.note]
+    shown = strange[:_MOST_WARNED]
+    if len(strange) > len(shown):
+        shown.append(f"and {len(strange) - len(shown)} more")
     if strange:
         warn(
-            f"X_public: these columns tell a model little: {', '.join(strange)}. They take a share "
+            f"X_public: these columns tell a model little: {', '.join(shown)}. They take a share "
             "of the budget as all columns do. Name the columns to read by columns=[...]; "
             "read_columns(X_public) shows how each is read."
         )
-    dates = [repr(each.name) for each in readings if each.kind == "date"]
+    dates = [repr(reading.name) for reading in readings if reading.kind == "date"]
     if dates:
         warn(
             f"{', '.join(dates)}: dates are read as days since 1970. Columns of the year, the "
@@ -161,10 +164,10 @@ def _kind(column: PublicColumn, declared: Categories) -> str:
 
 
 def _labels(
-    column: PublicColumn, declared: Categories, own: ColumnFeatures | None
+    column: PublicColumn, declared: Categories, features: ColumnFeatures | None
 ) -> tuple[str, ...]:
-    if own is not None:
-        return tuple(own.labels())
+    if features is not None:
+        return tuple(features.labels())
     if _kind(column, declared) == "category":
         return tuple(public_bins([column], 1, declared).columns[0].labels())
     x = column.numbers()
@@ -173,7 +176,7 @@ def _labels(
 
 
 def _note(column: PublicColumn) -> str:
-    """Return what is strange about a public column, or nothing."""
+    """Describe a problem of a public column; "" if it has none."""
     missing = column.missing_share()
     if missing == 1:
         return "no public row has it"
@@ -193,4 +196,4 @@ def _note(column: PublicColumn) -> str:
     if cells.dtype.kind == "O" and sum(is_number) > _MOST_SHARE * n_cells:
         return "objects, nearly all numbers, read as categories; astype(float) makes numbers"
     categories = public_bins([column], 1, {}).columns[0]
-    return "" if categories.others else "no text is in three public rows, so that all are 'others'"
+    return "" if categories.other_code else "no text is in three public rows: all are 'others'"

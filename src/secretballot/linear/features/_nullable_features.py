@@ -60,9 +60,9 @@ class NullableFeatures:
         return self.values.n_bins
 
     @property
-    def others(self) -> int | None:
+    def other_code(self) -> int | None:
         """Feature of all categories that are not public."""
-        return self.values.others
+        return self.values.other_code
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights, which add to 1."""
