@@ -37,15 +37,13 @@ def losses(epsilons):
     return found
 
 
-def test_more_budget_is_no_worse_for_columns_that_are_nearly_the_same():
+def test_more_budget_is_no_worse_for_columns_that_are_nearly_the_same(monkeypatch):
     less, more = losses([2.0, 16.0])
     assert more < less + 0.005
-
-
-def test_scores_that_are_no_ranks_are_worse_with_more_budget(monkeypatch):
+    # Scores that are no ranks give other synthetic rows, with which steps are too long.
     monkeypatch.setattr(ColumnMargins, "ranked", lambda margins, order: margins)
-    less, more = losses([2.0, 16.0])
-    assert more > less + 0.02
+    (without,) = losses([16.0])
+    assert without > more + 0.02
 
 
 def test_ranks_are_middles_of_shares():

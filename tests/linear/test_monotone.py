@@ -230,7 +230,7 @@ def test_the_mean_prediction_hardly_moves(kind):
     free, ordered = unconstrained(kind), fitted(kind, COLUMNS)
     if kind is CLASSES:
         shares = [model.predict_proba(X)[:, 1].mean() for model in (free, ordered)]
-        assert shares[1] == pytest.approx(shares[0], abs=0.02)
+        assert shares[1] == pytest.approx(shares[0], abs=0.03)
     else:
         means = [model.predict(X).mean() for model in (free, ordered)]
         assert means[1] == pytest.approx(means[0], abs=0.05 * number.std())

@@ -185,7 +185,7 @@ def unranked(margins, order):
 def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
-    margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
+    margins = [ColumnMargins(np.full(5, 0.2), np.array([1.0, -1.0, -b, b, 0.0]))] * 8
     monkeypatch.setattr(_synthetic_rows, "column_margins", lambda *_: margins)
     monkeypatch.setattr(ColumnMargins, "ranked", unranked)
     monkeypatch.setattr(BinPlacement, "of", equal_bins)
@@ -317,7 +317,7 @@ PLANTED = {
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
-HALVES = ColumnMargins(np.full(4, 0.25), np.array([1.0, 1.0, -1.0, -1.0]))
+HALVES = ColumnMargins(np.full(5, 0.2), np.array([1.0, 1.0, -1.0, -1.0, 0.0]))
 PRODUCTS = PrivateRows.score_products
 LIMITS = Design.residual_limits
 

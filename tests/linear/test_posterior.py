@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
-from secretballot.linear.features import Design
+from secretballot.linear.features import Design, PriorGroup
 from secretballot.linear.rounds._class_residuals import class_indicators, residual_gains
 from secretballot.linear.rounds._posterior import (
     Posterior,
@@ -45,7 +45,7 @@ def released(X, y, reference, coefficients, noise, rng):
 
 
 def groups():
-    return [(slice(0, 1), np.eye(1)), (slice(1, 5), np.eye(4))]
+    return [PriorGroup(slice(0, 1), np.eye(1)), PriorGroup(slice(1, 5), np.eye(4))]
 
 
 def fitted(X, y, reference, n_rounds, noise, rng):

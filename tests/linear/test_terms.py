@@ -41,15 +41,17 @@ def model():
 def test_terms_are_the_coefficients_column_by_column(model):
     terms = model.terms()
     assert [term.name for term in terms] == ["age", "gain", "work"]
-    sizes = [len(term.effect) for term in terms]
+    sizes = [len(term.effect) + 1 for term in terms]  # the last of a column: missing cells
     for term, raw, error in zip(
         terms,
         np.split(model.coef_[0], np.cumsum(sizes)[:-1]),
         np.split(model.coef_error_[0], np.cumsum(sizes)[:-1]),
         strict=True,
     ):
+        raw, missing, error = raw[:-1], raw[-1], error[:-1]
         assert len(term.labels) == len(term.effect) == len(raw)
         np.testing.assert_allclose(term.effect, raw - raw.mean())
+        assert term.missing == pytest.approx(missing - raw.mean())
         # What bins share is left out, and that is the most of it.
         assert (term.error < error).all()
         assert term.error.mean() < 0.7 * error.mean()

@@ -37,7 +37,7 @@ class TermsDisplay(PanelsDisplay):
     values that are a bin of their own are points, and categories are sorted points. Pairs of
     columns are maps of the bins of both. Effects are centred: the mean over the bins of a column,
     each counted alike, is 0. Bands are two standard deviations either way, by the known errors
-    (noise, sample, public rows).
+    (noise, sample, public rows). A dashed line is the effect of missing cells, if it is clear.
 
     Parameters
     ----------
@@ -168,6 +168,12 @@ def _draw_column(term: AdditiveTerm, ax: Axes, added: str) -> None:
     else:
         _draw_number(ax, term, term.values, term.edges)
         ax.set(ylabel=added)
+    if term.missing is not None and term.missing_error is not None:
+        is_clear = abs(term.missing) > _BAND * term.missing_error
+        draw_line = ax.axvline if term.values is None else ax.axhline
+        if is_clear:
+            draw_line(term.missing, color="C2", linestyle="--", linewidth=1, label="missing")
+            ax.legend(fontsize="small")
 
 
 def _draw_pair(term: PairTerm, ax: Axes, added: str) -> None:

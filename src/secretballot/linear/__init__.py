@@ -4,7 +4,14 @@ from secretballot._public import published
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm
 from secretballot.linear._private_linear_regression import PrivateLinearRegression
 from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+from secretballot.linear.features import ColumnReading
 
-__all__ = ["AdditiveTerm", "PairTerm", "PrivateLinearRegression", "PrivateLogisticRegression"]
+__all__ = [
+    "AdditiveTerm",
+    "ColumnReading",
+    "PairTerm",
+    "PrivateLinearRegression",
+    "PrivateLogisticRegression",
+]
 
 published(globals())

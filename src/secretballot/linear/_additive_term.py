@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear.features import AdditiveBins
+from secretballot.linear.features import AdditiveBins, ShownList
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +35,10 @@ class AdditiveTerm:
     knots : ndarray of shape (n_knots,) or None
         Knots of a piecewise linear effect, constant beyond the first and the last; None for bins
         and categories.
+    missing : float or None
+        Contribution of a missing cell, less the same mean; None for columns without one.
+    missing_error : float or None
+        Standard deviation of it.
     """
 
     name: Hashable
@@ -43,6 +48,8 @@ class AdditiveTerm:
     effect: NDArray[np.float64]
     error: NDArray[np.float64]
     knots: NDArray[np.float64] | None = None
+    missing: float | None = None
+    missing_error: float | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,9 +74,36 @@ class PairTerm:
     error: NDArray[np.float64]
 
 
+class TermList(ShownList[AdditiveTerm | PairTerm]):
+    """List of the terms of a model, which prints as a table with a row for each bin."""
+
+    title = "Terms"
+    headings = ("column", "bin", "effect", "error")
+
+    def records(self) -> list[tuple[object, ...]]:
+        """Return a row of the table for each bin, and for missing cells."""
+        return [record for term in self for record in _records(term)]
+
+
+def _records(term: AdditiveTerm | PairTerm) -> list[tuple[object, ...]]:
+    """Return name, bin, effect and error of each bin, or pair of bins."""
+    if isinstance(term, PairTerm):
+        name = " and ".join(map(str, term.name))
+        texts = [" and ".join(pair) for pair in itertools.product(*term.labels)]
+        rows = zip(texts, term.effect.ravel().tolist(), term.error.ravel().tolist(), strict=True)
+        return [(name, *row) for row in rows]
+    records: list[tuple[object, ...]] = [
+        (term.name, *row)
+        for row in zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
+    ]
+    if term.missing is not None:
+        records.append((term.name, "missing", term.missing, term.missing_error))
+    return records
+
+
 def model_terms(
     features: AdditiveBins, coefficients: NDArray[np.float64], errors: NDArray[np.float64]
-) -> list[AdditiveTerm | PairTerm]:
+) -> TermList:
     """Return the term of each column, then of each pair of columns.
 
     Parameters
@@ -77,10 +111,11 @@ def model_terms(
     features : AdditiveBins
     coefficients, errors : ndarray of shape (n_features,)
     """
-    terms: list[AdditiveTerm | PairTerm] = []
+    terms = TermList()
     for column, place in zip(features.columns, features.places, strict=True):
-        effect = coefficients[place]
-        axis = column.axis()
+        effect, error = coefficients[place], errors[place]
+        effect = effect - effect[: column.n_values].mean()
+        axis, is_nullable = column.axis(), column.n_values < column.n_bins
         terms.append(
             AdditiveTerm(
                 name=column.name,
@@ -88,8 +123,10 @@ def model_terms(
                 values=axis.values,
                 edges=axis.edges,
                 knots=axis.knots,
-                effect=effect - effect.mean(),
-                error=errors[place].copy(),
+                effect=effect[: column.n_values],
+                error=error[: column.n_values].copy(),
+                missing=float(effect[-1]) if is_nullable else None,
+                missing_error=float(error[-1]) if is_nullable else None,
             )
         )
     for pair, place in zip(features.pairs, features.pair_places, strict=True):

@@ -28,11 +28,10 @@ from secretballot.linear.features import (
     NumberBins,
     ScaledColumns,
     TransformedRows,
-    column_keys,
     declared_bins,
     knots_between,
+    nullable_bins,
     public_bins,
-    public_columns,
     public_ends,
     spread_ends,
 )
@@ -64,11 +63,11 @@ def bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds
     nothing from private quantiles beside such rows.)
     """
     if data.X_public is None:
-        return declared_bounds(model, data.X, declared_categories(model, data.X))
+        return declared_bounds(model, data.names, declared_categories(model, data.names))
     if first_kind(model) != "additive":
         return {}
-    categories = declared_categories(model, data.X_public)
-    columns = public_columns(data.X_public, categories)
+    categories = declared_categories(model, data.names)
+    columns = data.public_columns(categories)
     bounds = checked_bounds(model, columns, categories)
     if has_few_public_rows(data):
         return bounds
@@ -97,25 +96,24 @@ def feature_map(
         Bins of numbers at private quantiles.
     """
     if data.X_public is None:
-        categories = declared_categories(model, data.X)
-        bounds = declared_bounds(model, data.X, categories)
-        names = column_keys(data.X)
-        bins = declared_bins(names, bounds, size.n_bins, categories, placed)
+        categories = declared_categories(model, data.names)
+        bounds = declared_bounds(model, data.names, categories)
+        bins = declared_bins(data.names, bounds, size.n_bins, categories, placed)
         refuse_categories(bins, data.directions)
-        return bins, "declared"
+        return nullable_bins(bins, data.days), "declared"
     if not isinstance(kind, str):
         frozen = isinstance(kind, FrozenEstimator)
         transformer = kind if frozen else clone(kind).fit(data.X_public)
         return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
-    categories = declared_categories(model, data.X_public)
-    columns = public_columns(data.X_public, categories)
+    categories = declared_categories(model, data.names)
+    columns = data.public_columns(categories)
     bounds = checked_bounds(model, columns, categories)
     if kind == "additive":
         bins = public_bins(columns, size.n_bins, categories, bounds, placed)
         if data.response.is_smooth:
             bins = knots_between(bins, public_ends(bins, columns))
         refuse_categories(bins, data.directions)
-        return bins.in_order(data.directions, columns), "public"
+        return nullable_bins(bins.in_order(data.directions, columns), data.days), "public"
     if kind == "kernel":
         return KernelFeatures(columns, categories, size.kernel_width), "public"
     return ScaledColumns(columns, categories), "public"

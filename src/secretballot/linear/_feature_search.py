@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.linear._fit_input import FitInput
-from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, CategoryBins, FeatureMap
+from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, FeatureMap
 from secretballot.mechanisms import VectorSum
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FeatureSearch:
             return None
         if data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS:
             return None
-        n_categories = sum(isinstance(column, CategoryBins) for column in bins.columns)
+        n_categories = sum(column.other_code is not None for column in bins.columns)
         n_pilot = round(_PILOT_SHARE * n_rounds)
         if 2 * n_categories > len(bins.columns) or not n_pilot:
             return None

@@ -22,9 +22,30 @@ from secretballot.ensemble import (
     warn_categories_left_out,
 )
 from secretballot.linear._monotonic_cst import read_directions
-from secretballot.linear.features import Categories, PublicColumn, column_keys, public_columns
+from secretballot.linear.features import (
+    AdditiveBins,
+    Categories,
+    ColumnChoice,
+    ColumnReadings,
+    FeatureMap,
+    PublicColumn,
+    days_by_key,
+    declared_readings,
+    in_days,
+    public_columns,
+    public_readings,
+    warn_columns,
+)
 from secretballot.linear.rounds import Response
-from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
+from secretballot.schema import (
+    Bounds,
+    RowSchema,
+    as_table,
+    check_table,
+    date_bounds,
+    missing_cells,
+    read_bounds,
+)
 from secretballot.scoring import People
 
 if TYPE_CHECKING:
@@ -48,6 +69,12 @@ class FitInput:
         Weight of a row or owner, per level where there are levels.
     directions : ndarray of shape (n_columns,)
         1 for columns whose effect increases, -1 where it decreases, 0 for all others.
+    choice : ColumnChoice
+        The columns that are read.
+    days : dict of column to {"time", "duration"}
+        Columns whose cells are numbers of days here, in private and public rows.
+    columns : sequence of PublicColumn
+        Public columns as they were given; none without public rows.
     """
 
     X: ArrayLike
@@ -63,6 +90,27 @@ class FitInput:
     misfits: Mapping[Hashable, NDArray[np.bool_]]
     public_may_be_private: bool
     directions: NDArray[np.int8]
+    choice: ColumnChoice
+    days: Mapping[Hashable, str]
+    columns: Sequence[PublicColumn]
+
+    @property
+    def names(self) -> list[Hashable]:
+        """Names of the columns that are read, or positions in an array."""
+        return list(self.choice.names)
+
+    def readings(self, model: LinearModel, features: FeatureMap) -> ColumnReadings:
+        """Return the readings of all columns, with the bins of these features."""
+        bins = features if isinstance(features, AdditiveBins) else None
+        if self.X_public is None:
+            assert bins is not None
+            return declared_readings(bins, self.days)
+        return public_readings(self.columns, declared_categories(model, self.names), bins)
+
+    def public_columns(self, categories: Categories) -> list[PublicColumn]:
+        """Return the columns of the public rows, given declared categories."""
+        assert self.X_public is not None
+        return public_columns(self.X_public, categories, self.names)
 
 
 def check_input(
@@ -96,13 +144,25 @@ def check_input(
     pool = None
     if X_public is not None:
         pool = check_public_table(model, public_rows(X_public, X), reset=True, name="X_public")
-    elif not hasattr(table, "columns"):
-        table = _typed_cells(table)
-    schema = _row_schema(model, table, pool)
-    if pool is not None and not isinstance(model.features, str):
-        pool = schema.read(pool, "X_public").table
+    else:
+        table = table if hasattr(table, "columns") else _typed_cells(table)
+        validate_data(model, table, reset=True, skip_check_array=True)
+    choice = ColumnChoice.of(model.columns, table if pool is None else pool)
+    table = choice.select(table)
+    if pool is not None:
+        pool = choice.select(pool, "X_public")
+    names, columns = list(choice.names), list[PublicColumn]()
+    schema, days = _row_schema(model, table, pool, names)
+    if pool is not None:
+        categories = declared_categories(model, names)
+        columns = public_columns(pool, categories, names)
+        warn_columns(public_readings(columns, categories))
+        if not isinstance(model.features, str):
+            pool = schema.read(pool, "X_public").table
+        pool = in_days(pool, names, days)
     table, misfits = schema.read(table)
-    validate_data(model, table, reset=True, skip_check_array=True)
+    if not choice.is_named:
+        misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     return FitInput(
         X=table,
         schema=schema,
@@ -116,7 +176,10 @@ def check_input(
         levels=levels,
         X_public=pool,
         public_may_be_private=declared_private(X_public),
-        directions=read_directions(model, response),
+        directions=read_directions(model, response)[list(choice.positions)],
+        choice=choice,
+        days=days,
+        columns=columns,
     )
 
 
@@ -163,24 +226,29 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
         )
 
 
-def _row_schema(model: LinearModel, X: ArrayLike, X_public: ArrayLike | None) -> RowSchema:
-    """Return the schema of public rows, or of declared columns."""
+def _row_schema(
+    model: LinearModel, X: ArrayLike, X_public: ArrayLike | None, names: Sequence[Hashable]
+) -> tuple[RowSchema, Mapping[Hashable, str]]:
+    """Return the schema of public rows, or of declared columns, and the columns of days."""
     rows = X if X_public is None else X_public
-    declared = declared_categories(model, rows)
+    declared, days = declared_categories(model, names), dict[Hashable, str]()
     if not isinstance(model.features, str):
         schema = RowSchema.of(rows, declared)
         left_out = schema.left_out
     elif X_public is None:
-        names = column_keys(rows)
-        schema = RowSchema.of_kinds(rows, [name not in declared for name in names])
+        days = date_bounds(model.bounds)
+        is_number = [name not in declared for name in names]
+        schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
         left_out = {}
     else:
-        columns = public_columns(rows, declared)
+        columns = public_columns(rows, declared, names)
+        days = {column.name: column.days for column in columns if column.days}
         numbers = [column.is_number and column.name not in declared for column in columns]
-        schema = RowSchema.of_kinds(rows, numbers)
+        nullable = [bool(missing_cells(column.values).any()) for column in columns]
+        schema = RowSchema.of_kinds(rows, numbers, nullable, days=days_by_key(rows, names, days))
         left_out = {column.name: column.n_left_out for column in columns if column.n_left_out}
     warn_categories_left_out(left_out)
-    return schema
+    return schema, days
 
 
 def check_public_table(
@@ -211,23 +279,27 @@ def check_public_table(
         raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
 
 
-def declared_categories(model: LinearModel, X: ArrayLike) -> Categories:
+def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Categories:
     """Return the declared categories of columns, or raise ValueError."""
-    names = column_keys(X) if hasattr(X, "shape") else []
     declared = {} if model.categories is None else dict(model.categories)
+    chosen = "" if model.columns is None else ", or columns= leaves out"
     for name, categories in declared.items():
         if name not in names:
-            raise ValueError(f"categories names the column {name!r}, which X does not have.")
+            raise ValueError(
+                f"categories names the column {name!r}, which X does not have{chosen}."
+            )
         if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
             raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")
     return declared
 
 
-def declared_bounds(model: LinearModel, X: ArrayLike, categories: Categories) -> Bounds:
+def declared_bounds(
+    model: LinearModel, names: Sequence[Hashable], categories: Categories
+) -> Bounds:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
-    names = [name for name in column_keys(X) if name not in categories]
-    bounds = read_bounds(model.bounds, names)
-    missing = [name for name in names if name not in bounds]
+    numbers = [name for name in names if name not in categories]
+    bounds = read_bounds(model.bounds, numbers, dates=True)
+    missing = [name for name in numbers if name not in bounds]
     if missing:
         raise ValueError(
             f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
@@ -245,4 +317,4 @@ def checked_bounds(
     numbers = [
         column.name for column in columns if column.is_number and column.name not in categories
     ]
-    return read_bounds(model.bounds, numbers)
+    return read_bounds(model.bounds, numbers, dates=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from secretballot._errors import warn
-from secretballot.linear.features import AdditiveBins, CategoryBins, FeatureMap, Floats
+from secretballot.linear.features import AdditiveBins, FeatureMap, Floats
 from secretballot.linear.rounds import Posterior
 
 #: The last residual counts as large beyond this multiple of its noise and sampling error, in
@@ -68,10 +68,10 @@ def _absent_columns(features: AdditiveBins, sums: Floats, sigma: float) -> list[
     """Return columns whose public categories sum to noise while "others" does not."""
     absent = []
     for column, place in zip(features.columns, features.places, strict=True):
-        if not isinstance(column, CategoryBins) or column.n_bins < 2:
+        if not column.other_code:
             continue
         scaled = sums[place] / sigma
-        public, other = scaled[:-1], scaled[-1]
+        public, other = scaled[: column.other_code], scaled[column.other_code]
         noise = public.size + _CLEAR_SIGNAL * np.sqrt(2 * public.size)
         if np.abs(other).max() > 2 * _CLEAR_SIGNAL and (public**2).sum() < noise:
             absent.append(repr(column.name))

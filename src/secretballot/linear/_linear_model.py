@@ -21,11 +21,21 @@ from secretballot._sklearn_compat import (
     StrOptions,
 )
 from secretballot.accounting import PrivacyAccountant, Scope
-from secretballot.linear._fit_input import check_public_table
+from secretballot.ensemble import PublicData, public_rows
+from secretballot.linear._fit_input import check_public_table, declared_categories
 from secretballot.linear._model_fit import FittedModel
 from secretballot.linear._price_fit import price_linear_fit
-from secretballot.linear.features import AdditiveBins, Design, Floats
+from secretballot.linear.features import (
+    AdditiveBins,
+    ColumnChoice,
+    ColumnReadings,
+    Design,
+    Floats,
+    public_columns,
+    public_readings,
+)
 from secretballot.linear.rounds import Response
+from secretballot.schema import as_table, check_table
 from secretballot.scoring import FitPrice, FitPriceMethods
 
 
@@ -33,6 +43,7 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
     """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
 
     features: str | TransformerMixin
+    columns: ArrayLike | None
     n_bins: int | str
     rounds: int | str
     interactions: int | str
@@ -50,6 +61,7 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
             StrOptions({"additive", "kernel", "linear"}),
             HasMethods(["fit", "transform"]),
         ],
+        "columns": ["array-like", None],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -89,7 +101,7 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True  # a missing cell has no effect
+        tags.input_tags.allow_nan = True  # missing cells have an effect of their own
         tags.input_tags.string = True  # texts are categories
         return tags
 
@@ -109,6 +121,33 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
         bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
         self.interactions_ = [] if bins is None else bins.pair_names
         self._row_schema = fitted.schema
+        self._column_choice = fitted.choice
+        self.columns_ = fitted.readings
+
+    def read_columns(self, X_public: ArrayLike | PublicData) -> ColumnReadings:
+        """Return the readings of columns in a fit with these public rows. Free of charge.
+
+        Parameters
+        ----------
+        X_public : {array-like, DataFrame} of shape (n_public, n_columns) or PublicData
+
+        Returns
+        -------
+        list of ColumnReading
+            One for each column of `columns`. It prints as a table; ``to_frame()`` makes a data
+            frame. Bins of numbers follow from the budget; `columns_` of a fitted model has them.
+
+        Raises
+        ------
+        ValueError
+            If `columns` or `categories` name a column that the rows don't have.
+        """
+        check_table(X_public := public_rows(X_public, None), "X_public")
+        table = as_table(X_public, None, "X_public")
+        choice = ColumnChoice.of(self.columns, table)
+        declared = declared_categories(self, list(choice.names))
+        rows = choice.select(table, "X_public")
+        return public_readings(public_columns(rows, declared, list(choice.names)), declared)
 
     def _check_additive(self) -> AdditiveBins:
         """Return the bins of a fitted model, or raise ValueError if it has other features."""
@@ -122,7 +161,8 @@ class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, Base
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        table = self._row_schema.read(check_public_table(self, X, reset=False)).table
+        table = self._column_choice.select(check_public_table(self, X, reset=False))
+        table = self._row_schema.read(table).table
         design = Design(self._public_features.transform(table))
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
         return design.decision(coefficients.T, np.atleast_1d(self.intercept_))

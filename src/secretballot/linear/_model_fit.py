@@ -32,6 +32,8 @@ from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
     FEWEST_PUBLIC_ROWS,
     AdditiveBins,
+    ColumnChoice,
+    ColumnReadings,
     FeatureMap,
     Floats,
 )
@@ -64,6 +66,8 @@ class FittedModel:
     n_rounds: int
     n_bins: int | None
     schema: RowSchema
+    choice: ColumnChoice
+    readings: ColumnReadings
     public_rows_check: PublicRowsCheck | None
     is_monotone: bool
 
@@ -129,7 +133,7 @@ def run_fit(
         response,
         weight=data.weight,
         total=data.total,
-        n_columns=model.n_features_in_,
+        n_columns=len(data.names),
         n_public=n_public,
     )
     check_signal(size.signal, data.n_units)
@@ -185,6 +189,7 @@ def run_fit(
             X,
             public_rows(X_public, None),
             owners,
+            columns=data.names,
             scope=scope,
             random_state=randomness.noise(check.NOISE_INDEX),
             note=note,
@@ -261,6 +266,8 @@ def run_fit(
         n_rounds=n_rounds,
         n_bins=n_bins if isinstance(plan.features, AdditiveBins) else None,
         schema=data.schema,
+        choice=data.choice,
+        readings=data.readings(model, fitted.features),
         public_rows_check=check,
         is_monotone=bool(data.directions.any()),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._sklearn_compat import _check_monotonic_cst
-from secretballot.linear.features import AdditiveBins, CategoryBins
+from secretballot.linear.features import AdditiveBins
 from secretballot.linear.rounds import Response
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
 def refuse_categories(bins: AdditiveBins, directions: NDArray[np.int8]) -> None:
     """Raise ValueError if a column of categories has a direction."""
     for column, direction in zip(bins.columns, directions.tolist(), strict=True):
-        if direction and isinstance(column, CategoryBins):
+        if direction and column.other_code is not None:
             raise ValueError(
                 f"monotonic_cst: the column {column.name!r} has categories, which have no order: "
                 "categorical features cannot have monotonic constraints. Give it 0, or pass the "

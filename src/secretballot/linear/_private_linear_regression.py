@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from secretballot._sklearn_compat import _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
-from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
+from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
@@ -55,6 +55,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     target_bounds : tuple of (float, float), default=None
         Least and largest target, which must be known beforehand: targets of private rows are
         clipped to them. They may be wide, since residuals are clipped where most of them end.
+    columns : array-like of column names or positions, default=None
+        Columns to read; None: all. Tables have the others too, and the model leaves them out.
     n_bins : int or "auto", default="auto"
         Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
         and the number of rows.
@@ -101,6 +103,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     coef_error_ : ndarray of shape (n_features,)
         Standard error of each coefficient: noise, sampling, and public rows. With `monotonic_cst`
         they are those before coefficients are put in order.
+    columns_ : list of ColumnReading
+        How each column was read: its kind, bins or categories, and missing public cells.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -176,6 +180,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         features: str | TransformerMixin = "additive",
         *,
         target_bounds: tuple[float, float] | None = None,
+        columns: ArrayLike | None = None,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
         interactions: int | str = "auto",
@@ -189,6 +194,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     ) -> None:
         self.features = features
         self.target_bounds = target_bounds
+        self.columns = columns
         self.n_bins = n_bins
         self.rounds = rounds
         self.interactions = interactions
@@ -329,7 +335,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
             )
         return predicted + low, predicted + high
 
-    def terms(self) -> list[AdditiveTerm | PairTerm]:
+    def terms(self) -> TermList:
         """Return the effect of each column, and of each pair, on the target. Free of charge.
 
         Effects are centred: their unweighted mean over the knots, or categories, of a column is 0.
@@ -339,7 +345,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         -------
         list of AdditiveTerm and PairTerm
             One for each column: name, labels, knots, effect and error. Then one for each pair of
-            `interactions_`, as a table.
+            `interactions_`. It prints as a table; ``to_frame()`` makes a data frame.
 
         Raises
         ------

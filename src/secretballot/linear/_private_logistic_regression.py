@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
-from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
+from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._class_weights import fitted_class_weights, score_shift
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
@@ -53,6 +53,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         A transformer, or pipeline, is cloned and fitted on the public rows; its output for a row
         must depend on that row alone. A `FrozenEstimator` is used as it is; the privacy statement
         records your word that it saw no private row.
+    columns : array-like of column names or positions, default=None
+        Columns to read; None: all. Tables have the others too, and the model leaves them out.
     n_bins : int or "auto", default="auto"
         Largest number of bins of a number. ``"auto"``: by the noise and the number of rows.
     rounds : int or "auto", default="auto"
@@ -121,6 +123,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Standard error of each coefficient: noise, sampling, and public rows. With three classes
         and more, and several labels, noise and sampling alone. With `monotonic_cst` they are those
         before coefficients are put in order.
+    columns_ : list of ColumnReading
+        How each column was read: its kind, bins or categories, and missing public cells.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -190,18 +194,6 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
     >>> model = model.fit(X[:5000], labels[:5000], X_public=PublicData(X[5000:5500]))
     >>> model.predict_proba(X[5500:]).shape
     (500, 2)
-
-    Log odds that never fall in the first column, and never rise in the second:
-
-    >>> model = PrivateLogisticRegression(
-    ...     classes=[0, 1],
-    ...     monotonic_cst=[1, -1, *18 * [0]],
-    ...     accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
-    ... )
-    >>> model = model.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
-    >>> effect = model.terms()[0].effect
-    >>> bool((effect[1:] >= effect[:-1]).all())
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -224,6 +216,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self,
         features: str | TransformerMixin = "auto",
         *,
+        columns: ArrayLike | None = None,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
         interactions: int | str = "auto",
@@ -240,6 +233,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
+        self.columns = columns
         self.n_bins = n_bins
         self.rounds = rounds
         self.interactions = interactions
@@ -366,7 +360,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         scores = self._scores(X)
         return self._output.predict(scores)
 
-    def terms(self, target: Hashable = None) -> list[AdditiveTerm | PairTerm]:
+    def terms(self, target: Hashable = None) -> TermList:
         """Return the effect of each column, and of each pair, on the log odds. Free of charge.
 
         Effects are centred: their unweighted mean over the bins of a column is 0. Their errors are
@@ -383,7 +377,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         -------
         list of AdditiveTerm and PairTerm
             One for each column: name, labels and edges of the bins, effect and error. Then one for
-            each pair of `interactions_`, as a table.
+            each pair of `interactions_`. It prints as a table; ``to_frame()`` makes a data frame.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins, column_keys
+from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import Bounds, columns_of, read_numbers
 from secretballot.selection import NoisyRanks, RankGrid
@@ -98,8 +98,7 @@ class BinPlacement:
         note: Mapping[str, object],
     ) -> dict[Hashable, NumberBins]:
         """Release the ranks of the private rows, and return the bins of each column."""
-        names = column_keys(data.X if data.X_public is None else data.X_public)
-        cells = dict(zip(names, columns_of(data.X), strict=True))
+        cells = dict(zip(data.names, columns_of(data.X), strict=True))
         columns = [read_numbers(cells[name]) for name in self.grid.names]
         n_people = math.ceil(data.total)
         released = accountant.release(

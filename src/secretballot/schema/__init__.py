@@ -4,10 +4,13 @@ Internal: estimators, scores and choices read the private rows that they are giv
 """
 
 from secretballot.schema._cells import cell_text as cell_text
+from secretballot.schema._cells import column_cells as column_cells
 from secretballot.schema._cells import missing_cells as missing_cells
+from secretballot.schema._cells import read_days as read_days
 from secretballot.schema._cells import read_numbers as read_numbers
 from secretballot.schema._cells import read_texts as read_texts
 from secretballot.schema._column_bounds import Bounds as Bounds
+from secretballot.schema._column_bounds import date_bounds as date_bounds
 from secretballot.schema._column_bounds import read_bounds as read_bounds
 from secretballot.schema._column_schema import ColumnSchema as ColumnSchema
 from secretballot.schema._copy_rows import copy_rows as copy_rows

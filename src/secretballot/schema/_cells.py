@@ -245,6 +245,42 @@ def read_times(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     return _read_time_type(values, dtype, _time)
 
 
+def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
+    """Read a column of times as days since 1970, or of durations as days; NaN where it has none.
+
+    Times with a zone are converted to UTC, a period is its start, and texts are read as ISO 8601.
+
+    Parameters
+    ----------
+    values : ndarray, sequence, or column of a data frame
+    kind : {"time", "duration"}
+    """
+    column: Any = values
+    if getattr(getattr(column, "dtype", None), "tz", None) is not None:  # pandas
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    letter, read = ("M", _time) if kind == "time" else ("m", _duration)
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == letter:
+        return _days(np.asarray(column))
+    cells = column_cells(column)
+    days = np.full(len(cells), np.nan)
+    for index, cell in enumerate(cells if cells.dtype.kind == "O" else ()):
+        if is_missing(cell):
+            continue
+        try:
+            days[index] = _days(np.asarray(read(cell)))
+        except Exception:  # no time
+            continue
+    return days
+
+
+def _days(exact: NDArray[Any]) -> NDArray[np.float64]:
+    """Convert times or durations of any unit to days; the unit does not change the number."""
+    full_days = exact.astype(f"{exact.dtype.kind}8[D]")
+    days = full_days.astype(np.int64) + (exact - full_days) / np.timedelta64(1, "D")
+    return np.asarray(np.where(np.isnat(exact), np.nan, days))
+
+
 def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Read a column as ``timedelta64`` of a unit; NaT where a cell is no duration."""
     return _read_time_type(values, dtype, _duration)
@@ -278,6 +314,7 @@ def _time(cell: Any) -> Any:
         cell = datetime.datetime.fromisoformat(cell)
     if getattr(cell, "tzinfo", None) is not None:
         cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
+    cell = getattr(cell, "start_time", cell)  # a period of pandas
     return cell.to_datetime64() if hasattr(cell, "to_datetime64") else np.datetime64(cell)
 
 

@@ -8,11 +8,16 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot.schema._cells import read_days, read_numbers
+
 Bounds = Mapping[Hashable, tuple[float, float]]
 
 
 def read_bounds(
-    bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None, names: Sequence[Hashable]
+    bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None,
+    names: Sequence[Hashable],
+    *,
+    dates: bool = False,
 ) -> Bounds:
     """Read the bounds of columns, or raise ValueError; columns without bounds are left out.
 
@@ -22,12 +27,16 @@ def read_bounds(
         (low, high) of all columns, of each, or by column.
     names : sequence
         Columns of numbers.
+    dates : bool, default=False
+        Whether bounds may be times or durations, which are read as days.
     """
     by_column = _bounds_by_column(bounds, names)
     for name in by_column:
         if name not in names:
             raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
-    return {name: _checked_pair(name, by_column[name]) for name in names if name in by_column}
+    return {
+        name: _checked_pair(name, by_column[name], dates) for name in names if name in by_column
+    }
 
 
 def _bounds_by_column(
@@ -49,11 +58,40 @@ def _bounds_by_column(
     return dict(zip(names, pairs.tolist(), strict=True))
 
 
-def _checked_pair(name: Hashable, pair: ArrayLike) -> tuple[float, float]:
-    try:
-        low, high = np.asarray(pair, dtype=np.float64).tolist()
-    except (TypeError, ValueError):
-        low = high = math.nan
+def _checked_pair(name: Hashable, pair: ArrayLike, dates: bool) -> tuple[float, float]:
+    low, high = (_days_of(pair) if dates else None) or _numbers_of(pair)
     if not 0 < high - low < math.inf:
         raise ValueError(f"bounds of {name!r} are {pair!r}; give (low, high), low below high.")
     return low, high
+
+
+def date_bounds(bounds: object) -> dict[Hashable, str]:
+    """Return the columns whose declared bounds are times or durations, with which of them."""
+    by_column = bounds if isinstance(bounds, Mapping) else {}
+    kinds = ("time", "duration")
+    return {
+        name: kind for name, pair in by_column.items() for kind in kinds if _days_of(pair, kind)
+    }
+
+
+def _numbers_of(pair: ArrayLike) -> tuple[float, float]:
+    try:
+        low, high = np.asarray(pair, dtype=np.float64).tolist()
+    except (TypeError, ValueError):
+        return math.nan, math.nan
+    return low, high
+
+
+def _days_of(pair: ArrayLike, *kinds: str) -> tuple[float, float] | None:
+    """Return bounds of times or durations as days; None if they are neither."""
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        return None
+    cells = np.empty(2, dtype=object)
+    cells[:] = pair
+    if not np.isnan(read_numbers(cells)).all():
+        return None
+    for kind in kinds or ("time", "duration"):
+        low, high = read_days(cells, kind).tolist()
+        if not math.isnan(low) and not math.isnan(high):
+            return low, high
+    return None

@@ -17,6 +17,7 @@ from secretballot.schema._cells import (
     column_cells,
     is_missing,
     read_booleans,
+    read_days,
     read_durations,
     read_numbers,
     read_objects,
@@ -55,6 +56,8 @@ class ColumnSchema:
         Whether categories have an order.
     n_left_out : int
         Number of categories of the public type that no public row shows.
+    days : {"time", "duration", ""}
+        Times or durations that are read as numbers of days.
     nullable : bool
         Whether some public cells are missing.
     fill_value : object
@@ -72,6 +75,7 @@ class ColumnSchema:
     categories: tuple[Hashable, ...] = ()
     ordered: bool = False
     n_left_out: int = 0
+    days: str = ""
     nullable: Any = False
     fill_value: Any = None
 
@@ -131,15 +135,26 @@ class ColumnSchema:
         return replace(column, nullable=nullable, fill_value=medians)
 
     @classmethod
-    def of_kind(cls, name: Hashable, number: bool, container: str) -> ColumnSchema:
-        """Describe a column of numbers or texts, any of which may be missing."""
+    def of_kind(
+        cls,
+        name: Hashable,
+        number: bool,
+        container: str,
+        *,
+        nullable: bool = False,
+        days: str = "",
+    ) -> ColumnSchema:
+        """Describe a column of numbers or texts, any of which may be missing.
+
+        Missing cells are no misfits if it is nullable. Times or durations are numbers of days.
+        """
         if container == "polars":
             polars = sys.modules["polars"]
             dtype = polars.Float64 if number else polars.String
         else:
             dtype = np.dtype(np.float64 if number else object)
         exact = np.dtype(np.float64) if number else None
-        return cls(name, "number" if number else "text", exact, dtype)
+        return cls(name, "number" if number else "text", exact, dtype, days=days, nullable=nullable)
 
     def is_read_unchanged(self, X: NDArray[Any]) -> bool:
         """Return whether an array of numbers needs no conversion."""
@@ -159,6 +174,8 @@ class ColumnSchema:
             Numbers and booleans as floats, missing ones NaN; times with NaT; categories as codes,
             missing ones -1; texts and other objects with None.
         """
+        if self.days:
+            return read_days(values, self.days)
         if self.kind == "number":
             return _as_exact(read_numbers(values), self.exact)
         if self.kind == "boolean":

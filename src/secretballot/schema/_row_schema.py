@@ -90,7 +90,13 @@ class RowSchema:
         return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
     @classmethod
-    def of_kinds(cls, X: ArrayLike, is_number: Sequence[bool]) -> RowSchema:
+    def of_kinds(
+        cls,
+        X: ArrayLike,
+        is_number: Sequence[bool],
+        nullable: Sequence[bool] | None = None,
+        days: Mapping[Any, str] | None = None,
+    ) -> RowSchema:
         """Describe rows by the kind of each column: number or text.
 
         Missing cells stay missing: numbers are floats and may be NaN, texts None.
@@ -101,15 +107,22 @@ class RowSchema:
             Rows with these columns; their types are not read.
         is_number : sequence of bool
             Whether each column holds numbers.
+        nullable : sequence of bool, default=None
+            Whether missing cells of each column are no misfits. None: none are.
+        days : mapping of column to {"time", "duration"}, default=None
+            Columns whose cells are read as numbers of days.
         """
         container, names = container_kind(X), column_names(X)
         keys = list(range(len(is_number)) if names is None else names)
+        nullable = len(is_number) * [False] if nullable is None else nullable
         columns = tuple(
-            ColumnSchema.of_kind(name, number, container)
-            for name, number in zip(keys, is_number, strict=True)
+            ColumnSchema.of_kind(
+                name, number, container, nullable=may_miss, days=(days or {}).get(name, "")
+            )
+            for name, number, may_miss in zip(keys, is_number, nullable, strict=True)
         )
-        if container == "numbers" and all(is_number):
-            columns = columns[:1]
+        if container == "numbers" and all(is_number) and not days:
+            columns = (replace(columns[0], nullable=np.array(nullable)),)
         elif container not in ("pandas", "polars"):
             container = "objects"
         return cls(columns, names, container, (len(is_number),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ def cells_outside(
     X: ArrayLike,
     X_public: ArrayLike,
     categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    chosen: Collection[Hashable] | None = None,
 ) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
     """Yield, column by column, the mask of private cells outside of the public ones.
 
@@ -30,7 +31,8 @@ def cells_outside(
     Categories and texts are outside if no public row shows them and they were not declared, unless
     a quarter of the public cells occur only once. A cell that does not fit the public type is
     outside, and so is a missing cell where no public cell is missing. `categories` are public,
-    whether rows show them or not. A row's mask depends on that row and on public rows alone.
+    whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
+    depends on that row and on public rows alone.
     """
     schema, declared = RowSchema.of(X_public), categories or {}
     if issparse(X) or issparse(X_public) or not schema.shape:
@@ -42,6 +44,8 @@ def cells_outside(
     for index in np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist():
         column = columns[index]
         name = index if column.name is None else column.name
+        if chosen is not None and name not in chosen:
+            continue
         yield name, _outside(column, private[index], public[index], declared.get(name))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
@@ -100,17 +100,21 @@ class PublicRowsCheck:
         X_public: ArrayLike,
         owners: ArrayLike | None,
         *,
+        columns: Collection[Hashable] | None = None,
         scope: Scope | None,
         random_state: int | np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> PublicRowsCheck:
-        """Release the count; ValueError, with the cost spent, if it is over half of the people."""
+        """Release the count; ValueError, with the cost spent, if it is over half of the people.
+
+        Only some columns are compared if `columns` names them.
+        """
         if self.sigma is None or X is None:
             return self
         accountant = estimator.accountant
         count, worst = 0.0, None
         people = People.from_owners(accountant, owners, _num_samples(X))
-        for name, outside in cells_outside(X, X_public, estimator.categories):
+        for name, outside in cells_outside(X, X_public, estimator.categories, columns):
             total = float(people.total(outside.astype(np.float64)))
             if total > count:
                 count, worst = total, name

@@ -10,22 +10,33 @@ from secretballot.linear.features._additive_bins import (
     spread_ends,
 )
 from secretballot.linear.features._column_bins import CategoryBins, NumberBins
+from secretballot.linear.features._column_choice import ColumnChoice
 from secretballot.linear.features._column_pair import ColumnPair
+from secretballot.linear.features._column_reading import (
+    ColumnReading,
+    ColumnReadings,
+    declared_readings,
+    public_readings,
+    warn_columns,
+)
 from secretballot.linear.features._columns import (
     Categories,
     PublicColumn,
     column_keys,
     public_columns,
 )
+from secretballot.linear.features._days import days_by_key, in_days
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
+from secretballot.linear.features._design import Design, FeatureMap, Features, Floats, PriorGroup
 from secretballot.linear.features._kernel_features import KernelFeatures
+from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
 from secretballot.linear.features._number_knots import (
     NumberKnots,
     knots_between,
     public_ends,
 )
 from secretballot.linear.features._paired_bins import PairedBins
+from secretballot.linear.features._shown_list import ShownList
 
 __all__ = [
     "FEWEST_PUBLIC_ROWS",
@@ -33,24 +44,36 @@ __all__ = [
     "SPIKE_SHARE",
     "AdditiveBins",
     "Categories",
+    "ColumnChoice",
     "ColumnPair",
+    "ColumnReading",
+    "ColumnReadings",
     "CategoryBins",
     "Design",
     "FeatureMap",
     "Features",
     "Floats",
     "KernelFeatures",
+    "NullableFeatures",
     "NumberBins",
     "NumberKnots",
     "PairedBins",
+    "PriorGroup",
     "PublicColumn",
     "ScaledColumns",
+    "ShownList",
     "TransformedRows",
     "column_keys",
+    "days_by_key",
     "declared_bins",
+    "declared_readings",
+    "in_days",
     "knots_between",
+    "nullable_bins",
     "public_bins",
     "public_columns",
     "public_ends",
+    "public_readings",
+    "warn_columns",
     "spread_ends",
 ]

@@ -16,7 +16,7 @@ from secretballot.linear.features._column_bins import (
 )
 from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._design import Floats
+from secretballot.linear.features._design import Floats, PriorGroup
 from secretballot.schema import cell_text, columns_of
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
@@ -35,11 +35,11 @@ class AdditiveBins:
     """Features of columns, whose weights add to 1 in each: one-hot for bins, two beside knots.
 
     So no row is longer than one-hot rows are, and those all have the same length. A missing cell
-    has the weight 0 in the column's first feature.
+    has the weight 1 in its own feature, or 0 in a column without one.
 
     Parameters
     ----------
-    columns : sequence of NumberBins, NumberKnots or CategoryBins
+    columns : sequence of NumberBins, NumberKnots, CategoryBins or NullableFeatures
     """
 
     #: Pairs of columns that have features of their own.
@@ -84,12 +84,23 @@ class AdditiveBins:
         ]
 
     @property
-    def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
-        """Features of each column, with the inverse correlations of their prior."""
+    def value_places(self) -> list[slice]:
+        """Features of each column, without that of missing cells."""
         return [
-            (place, column.precision())
-            for column, place in zip(self.columns, self.places, strict=True)
+            slice(start, start + column.n_values)
+            for column, start in zip(self.columns, self.ends[:-1].tolist(), strict=True)
         ]
+
+    @property
+    def groups(self) -> list[PriorGroup]:
+        """Features of each column, and those of missing cells alone."""
+        groups = []
+        for column, place, values in zip(self.columns, self.places, self.value_places, strict=True):
+            groups.append(PriorGroup(values, column.precision()))
+            if values.stop < place.stop:
+                missing = slice(values.stop, int(place.stop))
+                groups.append(PriorGroup(missing, np.eye(1), centre=values))
+        return groups
 
     def in_order(
         self, directions: NDArray[np.int8], public: Sequence[PublicColumn]
@@ -114,7 +125,7 @@ class AdditiveBins:
             1 for an increasing effect, -1 for a decreasing one, 0 for any.
         """
         relations = [np.empty((0, 2), dtype=np.intp)]
-        for place, direction in zip(self.places, directions.tolist(), strict=True):
+        for place, direction in zip(self.value_places, directions.tolist(), strict=True):
             if direction:
                 features = np.arange(place.start, place.stop)[::direction]
                 relations.append(np.stack([features[:-1], features[1:]], axis=1))
@@ -258,6 +269,8 @@ def _number_bins(
     is_small = len(x) < FEW_PUBLIC_ROWS
     if is_small and bounds:
         return _equal_bins(column.name, n_bins, bounds)
+    if not len(x):
+        return NumberBins(column.name, np.empty(0), np.empty(0), np.array([0.5]))
     values, counts = np.unique(x, return_counts=True)
     rows_per_bin = min(max(len(x) // _BIN_FRACTION, _FEWEST_ROWS_PER_BIN), _MOST_ROWS_PER_BIN)
     if len(values) <= (min(n_bins, len(x) // rows_per_bin) if is_small else n_bins):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -14,6 +14,9 @@ from secretballot.schema import read_numbers, read_texts
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
+
+#: Text of a number in labels.
+NumberText = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class ColumnFeatures(Protocol):
         Binary places of a weight.
     n_bins : int
         Number of features.
+    n_values : int
+        Number of features without that of missing cells.
+    other_code : int or None
+        Feature of all categories that are not public; None for numbers.
     """
 
     @property
@@ -62,6 +69,12 @@ class ColumnFeatures(Protocol):
     @property
     def n_bins(self) -> int: ...
 
+    @property
+    def n_values(self) -> int: ...
+
+    @property
+    def other_code(self) -> int | None: ...
+
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights."""
 
@@ -73,17 +86,17 @@ class ColumnFeatures(Protocol):
     def axis(self) -> ColumnAxis:
         """Return the numbers at which the features stand."""
 
-    def labels(self) -> list[str]:
-        """Return the text of each feature."""
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        """Return the text of each feature; `text` makes that of a number."""
 
     def precision(self) -> NDArray[np.float64]:
-        """Compute the inverse correlations of the features' effects."""
+        """Compute the inverse correlations of the effects of values."""
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge features into groups; return each feature's group."""
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
-        """Return the text of each group."""
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        """Return the text of each group; `text` makes that of a number."""
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute the correlations of the effects of merged features."""
@@ -105,6 +118,14 @@ class RankedFeatures:
     """
 
     ranks: NDArray[np.float64]
+
+    #: Numbers have no other categories.
+    other_code: ClassVar[int | None] = None
+
+    @property
+    def n_values(self) -> int:
+        """Number of features."""
+        return len(self.ranks)
 
     def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
         """Sort features by the number."""
@@ -199,20 +220,20 @@ class NumberBins(RankedFeatures):
         """Return the single values and the edges."""
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
 
-    def labels(self) -> list[str]:
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each bin."""
         ends = [-np.inf, *self.edges.tolist(), np.inf]
-        intervals = [range_text(low, high) for low, high in itertools.pairwise(ends)]
+        intervals = [range_text(low, high, text) for low, high in itertools.pairwise(ends)]
         if not len(self.edges) and len(self.values):
             intervals = ["others"]
-        return [f"{value:.6g}" for value in self.values] + intervals
+        return [range_text(value, value, text) for value in self.values.tolist()] + intervals
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group of neighbouring bins."""
         lows = np.concatenate([self.values, [-np.inf], self.edges])
         highs = np.concatenate([self.values, self.edges, [np.inf]])
         return [
-            range_text(lows[groups == group].min(), highs[groups == group].max())
+            range_text(lows[groups == group].min(), highs[groups == group].max(), text)
             for group in range(int(groups.max()) + 1)
         ]
 
@@ -230,15 +251,18 @@ def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
 
 
-def range_text(low: float, high: float) -> str:
-    """Return the text of an interval, whose ends may be infinite."""
+def range_text(low: float, high: float, text: NumberText | None = None) -> str:
+    """Return the text of an interval, whose ends may be infinite; `text` makes that of a number."""
     if low == high:
-        return f"{low:.6g}"
+        return text(low) if text else f"{low:.6g}"
     if np.isinf(low) and np.isinf(high):
         return "all"
+    shown_low, shown_high = (
+        text(end) if text and np.isfinite(end) else f"{end:.4g}" for end in (low, high)
+    )
     if np.isinf(low):
-        return f"up to {high:.4g}"
-    return f"above {low:.4g}" if np.isinf(high) else f"{low:.4g} to {high:.4g}"
+        return f"up to {shown_high}"
+    return f"above {shown_low}" if np.isinf(high) else f"{shown_low} to {shown_high}"
 
 
 @dataclass(frozen=True)
@@ -264,14 +288,23 @@ class CategoryBins:
         """Number of features."""
         return len(self.categories) + 1
 
+    @property
+    def n_values(self) -> int:
+        """Number of features."""
+        return self.n_bins
+
+    @property
+    def other_code(self) -> int:
+        """Feature of all categories that are not public."""
+        return len(self.categories)
+
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
         """Return the category of each row; -1 where it has none."""
         positions: dict[str | None, int] = {
             text: position for position, text in enumerate(self.categories.tolist())
         }
-        other_code = len(positions)
         positions[None] = -1
-        codes = [positions.get(text, other_code) for text in read_texts(column).tolist()]
+        codes = [positions.get(text, self.other_code) for text in read_texts(column).tolist()]
         return np.array(codes, dtype=np.intp)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -288,7 +321,7 @@ class CategoryBins:
         """Return no numbers."""
         return ColumnAxis()
 
-    def labels(self) -> list[str]:
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each category."""
         return [*self.categories.tolist(), "others"]
 
@@ -298,7 +331,7 @@ class CategoryBins:
         groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
         return groups
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group: a category, or ``"others"`` for several."""
         labels = np.array(self.labels(), dtype=object)
         members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]

@@ -3,22 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
-from secretballot.linear.features._column_bins import CategoryBins
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats
-from secretballot.schema import read_numbers
+from secretballot.linear.features._nullable_features import nullable_bins
+from secretballot.schema import missing_cells, read_numbers
 
 #: Numbers beyond this are clipped, so that their squares are finite.
 LARGEST_NUMBER = 1e100
 
 
+class _ScaledColumn(Protocol):
+    def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
+        """Compute the features of a table of this column alone."""
+
+
+@dataclass(frozen=True)
+class _ScaledNumber:
+    """Scaled number; a missing one is 0, with an indicator if public cells are missing."""
+
+    mean: float
+    deviation: float
+    nullable: bool
+
+    @classmethod
+    def of(cls, column: PublicColumn) -> _ScaledNumber:
+        """Return the scale of a public column."""
+        x, nullable = column.numbers(), bool(missing_cells(column.values).any())
+        if not len(x):
+            return cls(0.0, 1.0, nullable)
+        return cls(float(x.mean()), float(x.std()) or 1.0, nullable)
+
+    def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
+        """Scale the numbers of one column."""
+        with np.errstate(over="ignore"):
+            scaled = (read_numbers(table[0]) - self.mean) / self.deviation
+        missing = np.isnan(scaled)
+        numbers = np.where(missing, 0.0, scaled)[:, None]
+        return np.column_stack([numbers, missing]) if self.nullable else numbers
+
+
+@dataclass(frozen=True)
+class _OneHotCategories:
+    """Indicators of categories; and of missing cells if public ones are missing."""
+
+    bins: AdditiveBins
+
+    @classmethod
+    def of(cls, column: PublicColumn, declared: Categories) -> _OneHotCategories:
+        """Return the categories of a public column."""
+        bins = public_bins([column], 1, declared)
+        return cls(nullable_bins(bins) if missing_cells(column.values).any() else bins)
+
+    def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
+        """Compute the indicators of one column."""
+        return np.asarray(self.bins.transform_columns(table).toarray())
+
+
 class ColumnScaling:
     """Numbers scaled by public rows, and one-hot categories; a missing cell is 0.
+
+    Missing cells have an indicator beside in columns in which public cells are missing.
 
     Parameters
     ----------
@@ -28,27 +79,18 @@ class ColumnScaling:
     """
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
-        #: Mean and standard deviation of a number, or the bins of a category.
-        self.columns: list[tuple[float, float] | CategoryBins] = []
-        for column in columns:
-            if column.is_number and column.name not in declared:
-                x = column.numbers()
-                self.columns.append((float(x.mean()), float(x.std()) or 1.0))
-            else:
-                (bins,) = public_bins([column], 1, declared).columns
-                assert isinstance(bins, CategoryBins)
-                self.columns.append(bins)
+        self._columns: list[_ScaledColumn] = [
+            _ScaledNumber.of(column)
+            if column.is_number and column.name not in declared
+            else _OneHotCategories.of(column, declared)
+            for column in columns
+        ]
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
         """Scale a table given as its columns; cells are read one by one."""
-        blocks = []
-        for column, values in zip(self.columns, table, strict=True):
-            if isinstance(column, CategoryBins):
-                blocks.append(AdditiveBins([column]).transform_columns([values]).toarray())
-            else:
-                mean, deviation = column
-                with np.errstate(over="ignore"):
-                    scaled = (read_numbers(values) - mean) / deviation
-                blocks.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
+        blocks = [
+            column.transform_columns([values])
+            for column, values in zip(self._columns, table, strict=True)
+        ]
         scaled_table = np.concatenate(blocks, axis=1)
         return np.asarray(np.clip(scaled_table, -LARGEST_NUMBER, LARGEST_NUMBER))

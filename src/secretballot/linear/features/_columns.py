@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.schema import ColumnSchema, columns_of, read_numbers, read_texts
+from secretballot.schema import (
+    ColumnSchema,
+    columns_of,
+    missing_cells,
+    read_days,
+    read_numbers,
+    read_texts,
+)
 
 #: Declared categories by column.
 Categories = Mapping[Hashable, Sequence[Hashable]]
@@ -27,6 +34,8 @@ class PublicColumn:
         Declared categories, or those of its data type that public rows show.
     n_left_out : int
         Number of categories of its data type that no public row shows.
+    days : {"time", "duration", ""}
+        Times or durations that are read as numbers of days.
     """
 
     name: Hashable
@@ -34,27 +43,20 @@ class PublicColumn:
     is_number: bool
     categories: Sequence[Hashable] | None = None
     n_left_out: int = 0
+    days: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the column's numbers without missing ones, or raise ValueError."""
-        x = read_numbers(self.values)
-        x = x[~np.isnan(x)]
-        if not len(x):
-            raise ValueError(
-                f"X_public: column {self.name!r} holds nothing but NaN. Leave it out of X and of "
-                "X_public, or give public rows that have it."
-            )
-        return x
+        """Return the column's numbers without missing ones."""
+        x = read_days(self.values, self.days) if self.days else read_numbers(self.values)
+        return x[~np.isnan(x)]
 
     def texts(self) -> list[str]:
-        """Return the column's categories as texts, or raise ValueError if some are missing."""
-        cells: list[str] = read_texts(self.values).tolist()
-        if None in cells:
-            raise ValueError(
-                f"X_public: column {self.name!r} contains NaN or None. Give missing values a "
-                "category of their own, in X too: X[column].fillna('missing')."
-            )
-        return cells
+        """Return the column's categories as texts, without missing ones."""
+        return [text for text in read_texts(self.values).tolist() if text is not None]
+
+    def missing_share(self) -> float:
+        """Return the share of missing cells."""
+        return float(missing_cells(self.values).mean())
 
 
 def column_keys(X: ArrayLike) -> list[Hashable]:
@@ -62,7 +64,9 @@ def column_keys(X: ArrayLike) -> list[Hashable]:
     return list(X.columns) if hasattr(X, "columns") else list(range(np.shape(X)[1]))
 
 
-def public_columns(X: ArrayLike, declared: Categories) -> list[PublicColumn]:
+def public_columns(
+    X: ArrayLike, declared: Categories, names: Sequence[Hashable] | None = None
+) -> list[PublicColumn]:
     """Return the columns of public rows with their kinds.
 
     Parameters
@@ -70,10 +74,12 @@ def public_columns(X: ArrayLike, declared: Categories) -> list[PublicColumn]:
     X : array or data frame
     declared : mapping of column to sequence
         Public categories, whether rows show them or not.
+    names : sequence, default=None
+        Names of the columns; None: those of the table.
     """
     return [
         _public_column(name, values, declared.get(name))
-        for name, values in zip(column_keys(X), columns_of(X), strict=True)
+        for name, values in zip(names or column_keys(X), columns_of(X), strict=True)
     ]
 
 
@@ -83,5 +89,8 @@ def _public_column(
     schema = ColumnSchema.of(name, values, declared)
     if schema.kind == "category":
         return PublicColumn(name, values, False, schema.categories, schema.n_left_out)
-    is_object = getattr(values, "dtype", None) == np.dtype(object)
-    return PublicColumn(name, values, schema.kind == "number" and not is_object)
+    dtype = getattr(values, "dtype", None)
+    days = "time" if type(dtype).__name__ == "PeriodDtype" else schema.kind
+    if days in ("time", "duration") and declared is None:
+        return PublicColumn(name, values, True, days=days)
+    return PublicColumn(name, values, schema.kind == "number" and dtype != np.dtype(object))

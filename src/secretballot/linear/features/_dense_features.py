@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._sklearn_compat import _num_samples
 from secretballot.linear.features._column_scaling import LARGEST_NUMBER, ColumnScaling
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._design import Floats
+from secretballot.linear.features._design import Floats, PriorGroup
 from secretballot.schema import (
     apply_in_halves,
     check_row_independence,
@@ -70,10 +70,13 @@ class DenseFeatures:
         return len(self._mean) + 1
 
     @property
-    def groups(self) -> list[tuple[slice, Floats]]:
+    def groups(self) -> list[PriorGroup]:
         """All features but the constant, and the constant; their priors are independent."""
         last = self.n_features - 1
-        return [(slice(0, last), np.eye(last)), (slice(last, last + 1), np.eye(1))]
+        return [
+            PriorGroup(slice(0, last), np.eye(last)),
+            PriorGroup(slice(last, last + 1), np.eye(1)),
+        ]
 
 
 class ScaledColumns(DenseFeatures):

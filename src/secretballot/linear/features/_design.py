@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,29 @@ _BLOCK_SIZE = 2**24
 _DENSE_RATIO = 10
 
 
+class PriorGroup(NamedTuple):
+    """Features whose coefficients have one prior variance.
+
+    Attributes
+    ----------
+    place : slice
+        The features.
+    precision : ndarray of shape (n_features, n_features)
+        Inverse correlations of the prior.
+    centre : slice or None
+        Features whose mean effect is subtracted from these in terms; None: these.
+    """
+
+    place: slice
+    precision: Floats
+    centre: slice | None = None
+
+    @property
+    def centred_on(self) -> slice:
+        """Features whose mean effect is subtracted from these."""
+        return self.place if self.centre is None else self.centre
+
+
 class FeatureMap(Protocol):
     """Public description of rows by features of bounded length.
 
@@ -28,8 +51,8 @@ class FeatureMap(Protocol):
         Largest Euclidean length of a row's features.
     n_features : int
         Features of a row.
-    groups : sequence of (slice, ndarray)
-        Features that share a prior variance, with the inverse correlations of that prior.
+    groups : sequence of PriorGroup
+        All features, by their prior variance.
     """
 
     @property
@@ -39,7 +62,7 @@ class FeatureMap(Protocol):
     def n_features(self) -> int: ...
 
     @property
-    def groups(self) -> Sequence[tuple[slice, Floats]]: ...
+    def groups(self) -> Sequence[PriorGroup]: ...
 
     def transform(self, X: ArrayLike) -> Features:
         """Compute the features of public rows."""

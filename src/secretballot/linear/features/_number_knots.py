@@ -14,6 +14,7 @@ from secretballot.linear.features._column_bins import (
     ColumnAxis,
     ColumnFeatures,
     NumberBins,
+    NumberText,
     RankedFeatures,
     range_text,
 )
@@ -138,15 +139,16 @@ class NumberKnots(RankedFeatures):
         """Return the single values and the knots."""
         return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
 
-    def labels(self) -> list[str]:
+    def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each value and knot."""
-        return [f"{value:.6g}" for value in np.concatenate([self.values, self.knots])]
+        numbers = np.concatenate([self.values, self.knots]).tolist()
+        return [range_text(number, number, text) for number in numbers]
 
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group of neighbouring knots."""
         numbers = np.concatenate([self.values, self.knots])
         members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
-        return [range_text(own.min(), own.max()) for own in members]
+        return [range_text(own.min(), own.max(), text) for own in members]
 
 
 def _neighbours(

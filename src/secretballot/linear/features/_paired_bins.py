@@ -11,13 +11,14 @@ from scipy.sparse import csr_array
 
 from secretballot.linear.features._additive_bins import AdditiveBins
 from secretballot.linear.features._column_pair import ColumnPair
+from secretballot.linear.features._design import PriorGroup
 
 
 class PairedBins(AdditiveBins):
     """One-hot features of columns, and of the cells of some pairs of columns.
 
-    A row has one entry for each column and each pair, so all rows have the same length. A cell is
-    missing where one of its columns is.
+    A row has one entry for each column and each pair, so all rows have the same length. A pair has
+    no cell where one of its columns has no feature.
 
     Parameters
     ----------
@@ -40,10 +41,10 @@ class PairedBins(AdditiveBins):
         return float(np.sqrt(len(self.columns) + len(self.pairs)))
 
     @property
-    def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
+    def groups(self) -> list[PriorGroup]:
         """Features of each column and of each pair, with their inverse prior correlations."""
         cells = [
-            (place, self._pair_precision(pair))
+            PriorGroup(place, self._pair_precision(pair))
             for pair, place in zip(self.pairs, self.pair_places, strict=True)
         ]
         return [*super().groups, *cells]
@@ -66,7 +67,8 @@ class PairedBins(AdditiveBins):
             cells = np.arange(place.start, place.stop).reshape(pair.shape)
             for axis, (column, groups) in enumerate(zip(pair.columns, pair.groups, strict=True)):
                 if direction := int(directions[column]):
-                    steps = np.unique(np.stack([groups[:-1], groups[1:]], axis=1), axis=0)
+                    merged = groups[: self.columns[column].n_values]
+                    steps = np.unique(np.stack([merged[:-1], merged[1:]], axis=1), axis=0)
                     steps = steps[steps[:, 0] != steps[:, 1], ::direction]
                     lines = np.moveaxis(cells, axis, 0)[steps]
                     relations.append(lines.transpose(0, 2, 1).reshape(-1, 2))

@@ -128,20 +128,20 @@ class AveragedRounds:
 def _prior_precision(features: FeatureMap) -> Floats:
     """Return the inverse correlations of all coefficients' prior."""
     precision = np.zeros((features.n_features, features.n_features))
-    for place, inverse_correlations in features.groups:
-        precision[place, place] = inverse_correlations
+    for group in features.groups:
+        precision[group.place, group.place] = group.precision
     return precision
 
 
 def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Floats]:
-    """Compute the variances of coefficients, also less the mean of their group.
+    """Compute the variances of coefficients, also less the mean on which they are centred.
 
     Parameters
     ----------
     axes : ndarray of shape (n_features, n_axes)
     errors : ndarray of shape (n_axes, n_columns)
         Variances along the axes.
-    groups : sequence of (slice, ndarray)
+    groups : sequence of PriorGroup
 
     Returns
     -------
@@ -149,8 +149,8 @@ def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Fl
         Those of the intercept, which has no error here, are 0.
     """
     means = np.empty_like(axes)
-    for place, _ in groups:
-        means[place] = axes[place].mean(axis=0)
+    for group in groups:
+        means[group.place] = axes[group.centred_on].mean(axis=0)
     intercept = np.zeros((1, errors.shape[1]))
     return (
         np.concatenate([intercept, axes**2 @ errors]),

@@ -79,7 +79,7 @@ def fit_number_posterior(
     ----------
     rounds : sequence of NumberRound
     reference : ReferenceRows
-    groups : sequence of (slice, ndarray)
+    groups : sequence of PriorGroup
         Features that share a prior variance, with the inverse correlations of that prior.
     start : Posterior
     n_people : float

@@ -11,12 +11,12 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit, softmax
 
-from secretballot.linear.features import Floats
+from secretballot.linear.features import Floats, PriorGroup
 
 if TYPE_CHECKING:
     from secretballot.linear.rounds._reference_rows import ReferenceRows
 
-Groups = Sequence[tuple[slice, Floats]]
+Groups = Sequence[PriorGroup]
 
 #: Initial and largest prior variance of a group's coefficients, and the smallest as a part of its
 #: hyperprior's mean.
@@ -75,7 +75,7 @@ class Posterior:
     coefficients, variances : ndarray of shape (1 + n_features, n_columns)
         The intercept first.
     centred_variances : ndarray of shape (1 + n_features, n_columns)
-        Variances of coefficients less the mean of their group, which is known much less well.
+        Variances of coefficients less the mean of their column, which is known much less well.
     prior_variances : ndarray of shape (n_groups,)
         Estimated mean square of each group's coefficients.
     covariance : ndarray of shape (1 + n_features, 1 + n_features) or None
@@ -209,8 +209,7 @@ def fit_posterior(
     ----------
     rounds : sequence of ReleasedRound
     reference : ReferenceRows
-    groups : sequence of (slice, ndarray)
-        Features that share a prior variance, with the inverse correlations of that prior.
+    groups : sequence of PriorGroup
     start : Posterior
     n_people : float
         Number of private rows, or owners.
@@ -291,9 +290,9 @@ def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int
     """Compute the precision of all coefficients' prior, the intercept's first."""
     prior = np.zeros((n_coefficients, n_coefficients))
     prior[0, 0] = _INTERCEPT_PRECISION
-    for (place, precision), variance in zip(groups, prior_variances, strict=True):
-        block = slice(1 + place.start, 1 + place.stop)
-        prior[block, block] = precision / variance
+    for group, variance in zip(groups, prior_variances, strict=True):
+        block = _block(group.place)
+        prior[block, block] = group.precision / variance
     return prior
 
 
@@ -308,7 +307,7 @@ def updated_variances(
 
     Parameters
     ----------
-    groups : sequence of (slice, ndarray)
+    groups : sequence of PriorGroup
     values : ndarray of shape (1 + n_features,)
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     scale : float, default=1.0
@@ -317,8 +316,8 @@ def updated_variances(
         Mean of the hyperprior of a variance, in units of the scale.
     """
     variances = []
-    for place, precision in groups:
-        block = slice(1 + place.start, 1 + place.stop)
+    for group in groups:
+        block, precision = _block(group.place), group.precision
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
         variances.append(
@@ -328,10 +327,15 @@ def updated_variances(
 
 
 def centred_variances(groups: Groups, covariance: Floats) -> Floats:
-    """Compute the variances of coefficients less the mean of their group."""
+    """Compute the variances of coefficients less the mean on which they are centred."""
     variances = np.diag(covariance).copy()
-    for place, _ in groups:
-        block = slice(1 + place.start, 1 + place.stop)
-        means = covariance[block, block].mean(axis=0)
-        variances[block] += means.mean() - 2 * means
+    for group in groups:
+        block, centre = _block(group.place), _block(group.centred_on)
+        mean = covariance[centre, centre].mean()
+        variances[block] += mean - 2 * covariance[centre, block].mean(axis=0)
     return variances
+
+
+def _block(place: slice) -> slice:
+    """Return the coefficients of features, which come after the intercept."""
+    return slice(1 + place.start, 1 + place.stop)

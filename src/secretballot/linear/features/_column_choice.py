@@ -1,0 +1,109 @@
+"""Choice of the columns of a table that a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot._sklearn_compat import _safe_indexing
+from secretballot.linear.features._columns import column_keys
+from secretballot.schema import as_table, column_names
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns that are read, in the order of the public table.
+
+    Attributes
+    ----------
+    names : tuple
+        Their names, or positions in an array.
+    positions : tuple of int
+        Their positions.
+    n_columns : int
+        Columns of the whole table.
+    is_named : bool
+        Whether the table has names of columns.
+    """
+
+    names: tuple[Hashable, ...]
+    positions: tuple[int, ...]
+    n_columns: int
+    is_named: bool
+
+    @classmethod
+    def of(cls, columns: ArrayLike | None, X: ArrayLike) -> ColumnChoice:
+        """Find columns in a table by name, or by position.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or one of them is no column, or is named twice.
+        """
+        keys = column_keys(X)
+        is_named = column_names(X) is not None
+        if columns is None:
+            return cls(tuple(keys), tuple(range(len(keys))), len(keys), is_named)
+        named: list[Hashable] = list(columns)  # type: ignore[arg-type]
+        positions = [_position(column, keys) for column in named]
+        if not positions or len(set(positions)) < len(positions):
+            raise ValueError(
+                f"columns={named!r} must name one column at least, and none of them twice."
+            )
+        chosen = sorted(positions)
+        return cls(tuple(keys[at] for at in chosen), tuple(chosen), len(keys), is_named)
+
+    @property
+    def is_all(self) -> bool:
+        """True if all columns are read."""
+        return len(self.positions) == self.n_columns
+
+    def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
+        """Return the chosen columns of a table, by name where both have names.
+
+        Parameters
+        ----------
+        X : table
+        name : str
+            Name of the table in errors.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or the number of columns is another.
+        """
+        if self.is_all:
+            return X
+        table: ArrayLike = as_table(X, (self.n_columns,), name)
+        names = column_names(table)
+        width = np.shape(table)[1]
+        positions = list(self.positions)
+        if self.is_named and names is not None:
+            missing = [column for column in self.names if column not in names]
+            if missing:
+                raise ValueError(
+                    f"columns names {missing[:5]!r}, which X_public has and {name} has not."
+                )
+            positions = [names.index(column) for column in self.names]
+        elif width != self.n_columns:
+            raise ValueError(
+                f"X_public must have the columns of X: {name} has {width} columns, and "
+                f"{self.n_columns} are needed, of which columns= reads {len(positions)}."
+            )
+        selected: ArrayLike = _safe_indexing(table, positions, axis=1)
+        return selected
+
+
+def _position(column: Hashable, keys: Sequence[Hashable]) -> int:
+    if column in keys:
+        return keys.index(column)
+    if isinstance(column, Integral) and 0 <= column < len(keys):
+        return int(column)
+    raise ValueError(
+        f"columns names {column!r}, which is no column of X: give names among "
+        f"{list(keys)[:20]!r}, or positions below {len(keys)}."
+    )

@@ -1,0 +1,199 @@
+"""Readings of columns: kind, bins or categories, missing public cells, and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from secretballot._errors import warn
+from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
+from secretballot.linear.features._column_bins import ColumnFeatures, range_text
+from secretballot.linear.features._columns import Categories, PublicColumn
+from secretballot.linear.features._days import date_text
+from secretballot.linear.features._shown_list import ShownList
+from secretballot.schema import column_cells
+
+#: Least share of cells with a text of their own in a column of identifiers, and of numbers in a
+#: column of objects that are warned of.
+_MOST_SHARE = 0.9
+#: Columns with fewer public cells are not warned of.
+_FEWEST_CELLS = 10
+#: Labels that a table shows, and columns that a warning names.
+_MOST_LABELS, _MOST_WARNED = 6, 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnReading:
+    """Reading of one column, from public rows or declarations.
+
+    Attributes
+    ----------
+    name : hashable
+        The column; its position in an array.
+    kind : {"number", "date", "duration", "category"}
+        Kind of its cells. Dates and durations are numbers of days.
+    labels : tuple of str
+        Texts of the bins or categories; of a number without bins its public range.
+    missing_share : float or None
+        Share of public rows in which it is missing; None without public rows.
+    dtype : str
+        Type of the public column; empty without public rows.
+    note : str
+        Problem of the column; empty if it has none.
+    """
+
+    name: Hashable
+    kind: str
+    labels: tuple[str, ...]
+    missing_share: float | None = None
+    dtype: str = ""
+    note: str = ""
+
+
+class ColumnReadings(ShownList[ColumnReading]):
+    """List of the readings of all columns, which prints as a table."""
+
+    title = "Columns"
+    headings = ("column", "kind", "bins or categories", "missing", "dtype", "note")
+
+    def records(self) -> list[tuple[object, ...]]:
+        """Return a row of the table for each column."""
+        return [
+            (
+                reading.name,
+                reading.kind,
+                _short(reading.labels),
+                reading.missing_share,
+                reading.dtype,
+                reading.note,
+            )
+            for reading in self
+        ]
+
+
+def _short(labels: Sequence[str]) -> str:
+    shown = ", ".join(labels[:_MOST_LABELS])
+    return shown if len(labels) <= _MOST_LABELS else f"{shown}, ... ({len(labels)})"
+
+
+def public_readings(
+    columns: Sequence[PublicColumn],
+    declared: Categories,
+    bins: AdditiveBins | None = None,
+) -> ColumnReadings:
+    """Return the readings of public columns.
+
+    Parameters
+    ----------
+    columns : sequence of PublicColumn
+    declared : mapping
+        Declared categories of columns.
+    bins : AdditiveBins, default=None
+        Features of the columns; None if there are no bins.
+    """
+    features: Sequence[ColumnFeatures | None] = (
+        bins.columns if bins is not None else len(columns) * [None]
+    )
+    return ColumnReadings(
+        [
+            ColumnReading(
+                name=column.name,
+                kind=_kind(column, declared),
+                labels=_labels(column, declared, column_features),
+                missing_share=column.missing_share(),
+                dtype=str(getattr(column.values, "dtype", "")),
+                note="" if column.name in declared else _note(column),
+            )
+            for column, column_features in zip(columns, features, strict=True)
+        ]
+    )
+
+
+def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> ColumnReadings:
+    """Return the readings of declared columns.
+
+    Parameters
+    ----------
+    bins : AdditiveBins
+    days : mapping of column to {"time", "duration"}
+        Columns whose numbers are days.
+    """
+    kinds = {"time": "date", "duration": "duration"}
+    return ColumnReadings(
+        [
+            ColumnReading(
+                name=column.name,
+                kind="category"
+                if column.other_code is not None
+                else kinds.get(days.get(column.name, ""), "number"),
+                labels=tuple(column.labels()),
+            )
+            for column in bins.columns
+        ]
+    )
+
+
+def warn_columns(readings: Sequence[ColumnReading]) -> None:
+    """Warn, before anything is spent, of columns that tell little or that hold dates."""
+    strange = [f"{reading.name!r} ({reading.note})" for reading in readings if reading.note]
+    shown = strange[:_MOST_WARNED]
+    if len(strange) > len(shown):
+        shown.append(f"and {len(strange) - len(shown)} more")
+    if strange:
+        warn(
+            f"X_public: these columns tell a model little: {', '.join(shown)}. They take a share "
+            "of the budget as all columns do. Name the columns to read by columns=[...]; "
+            "read_columns(X_public) shows how each is read."
+        )
+    dates = [repr(reading.name) for reading in readings if reading.kind == "date"]
+    if dates:
+        warn(
+            f"{', '.join(dates)}: dates are read as days since 1970. Columns of the year, the "
+            "month or the weekday may say more, in X and X_public: X[column].dt.year, .dt.month, "
+            ".dt.weekday."
+        )
+
+
+def _kind(column: PublicColumn, declared: Categories) -> str:
+    if column.name in declared or not column.is_number:
+        return "category"
+    return {"time": "date", "duration": "duration"}.get(column.days, "number")
+
+
+def _labels(
+    column: PublicColumn, declared: Categories, features: ColumnFeatures | None
+) -> tuple[str, ...]:
+    if features is not None:
+        return tuple(features.labels())
+    if _kind(column, declared) == "category":
+        return tuple(public_bins([column], 1, declared).columns[0].labels())
+    x = column.numbers()
+    text = date_text if column.days == "time" else None
+    return (range_text(float(x.min()), float(x.max()), text),) if len(x) else ()
+
+
+def _note(column: PublicColumn) -> str:
+    """Describe a problem of a public column; "" if it has none."""
+    missing = column.missing_share()
+    if missing == 1:
+        return "no public row has it"
+    if column.is_number:
+        values = np.unique(column.numbers())
+        return "constant" if len(values) < 2 and not missing else ""
+    texts, counts = np.unique(column.texts(), return_counts=True)
+    n_cells = int(counts.sum())
+    if len(texts) < 2 and not missing:
+        return "constant"
+    if n_cells < _FEWEST_CELLS or column.categories is not None:
+        return ""
+    if len(texts) > _MOST_SHARE * n_cells:
+        return "nearly every public row has another text, as with names and identifiers"
+    cells = column_cells(column.values)
+    is_number = [isinstance(cell, Real) and not isinstance(cell, bool) for cell in cells]
+    if cells.dtype.kind == "O" and sum(is_number) > _MOST_SHARE * n_cells:
+        return "objects, nearly all numbers, read as categories; astype(float) makes numbers"
+    categories = public_bins([column], 1, {}).columns[0]
+    return "" if categories.other_code else "no text is in three public rows: all are 'others'"
