@@ -130,6 +130,7 @@ def texts(X):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*tell a model little")
 @pytest.mark.parametrize(
     ("change", "given"),
     [

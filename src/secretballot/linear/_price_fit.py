@@ -46,6 +46,8 @@ def price_linear_fit(
     else:
         rows = public_rows(X_public, None)
         n_columns, n_public = int(np.shape(rows)[1]), _num_samples(rows)
+        if model.columns is not None:
+            n_columns = len(np.atleast_1d(model.columns))
     weight: float | dict[str, float] = 1.0
     if isinstance(n, Mapping):
         levels = Levels.of_counts(n, accountant)
