@@ -27,9 +27,12 @@ from secretballot.linear._price_fit import price_linear_fit
 from secretballot.linear.features import AdditiveBins, Design, Floats
 from secretballot.linear.rounds import Response
 from secretballot.scoring import FitPrice, FitPriceMethods
+from secretballot.screening import CheckedCloneMixin
 
 
-class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, BaseEstimator):
+class LinearModel(
+    BudgetReportMixin, FitPriceMethods, CheckedCloneMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
 
     features: str | TransformerMixin
