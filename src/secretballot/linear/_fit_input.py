@@ -24,8 +24,16 @@ from secretballot.ensemble import (
 from secretballot.linear._monotonic_cst import read_directions
 from secretballot.linear.features import Categories, PublicColumn, column_keys, public_columns
 from secretballot.linear.rounds import Response
-from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
+from secretballot.schema import (
+    Bounds,
+    RowSchema,
+    as_table,
+    check_table,
+    columns_of,
+    read_bounds,
+)
 from secretballot.scoring import People
+from secretballot.screening import check_target_left_out, warn_private_extremes
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -82,6 +90,7 @@ def check_input(
         check_row_order(name, values, X)
     table = private_table(X)
     response = model._read_response(y, table)
+    check_target_left_out(table, y)
     n_rows = _num_samples(table)
     assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
@@ -103,6 +112,7 @@ def check_input(
         pool = schema.read(pool, "X_public").table
     table, misfits = schema.read(table)
     validate_data(model, table, reset=True, skip_check_array=True)
+    _warn_bounds(model, table)
     return FitInput(
         X=table,
         schema=schema,
@@ -132,9 +142,6 @@ def private_table(X: ArrayLike) -> ArrayLike:
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
         return X
-    if issparse(X):
-        checked: ArrayLike = check_array(X)
-        return checked
     table = np.asarray(X)
     # The shape alone is checked: cells, and the type that they give to all, are private.
     check_array(np.zeros(table.shape, dtype=np.int8), input_name="X")
@@ -156,11 +163,26 @@ def _typed_cells(X: ArrayLike) -> NDArray[np.generic]:
 
 def _check_two_dimensions(X: ArrayLike, name: str) -> None:
     check_table(X, name)
+    if issparse(X):
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required: pass "
+            f"{name}.toarray(), or take PrivateTeacherEnsemble with an estimator of sparse rows."
+        )
     if len(getattr(X, "shape", ())) > 2:
         raise ValueError(
             f"Found array with dim {np.ndim(X)} for {name}, while dim <= 2 is required: give "
             f"rows of columns, such as {name}.reshape(len({name}), -1)."
         )
+
+
+def _warn_bounds(model: LinearModel, X: ArrayLike) -> None:
+    """Warn of bounds that were read from private rows."""
+    if model.bounds is not None:
+        cells = dict(zip(column_keys(X), columns_of(X), strict=True))
+        numbers = [name for name in cells if name not in (model.categories or {})]
+        if isinstance(model.bounds, dict):
+            numbers = [name for name in numbers if name in model.bounds]
+        warn_private_extremes("bounds", read_bounds(model.bounds, numbers), cells)
 
 
 def _row_schema(model: LinearModel, X: ArrayLike, X_public: ArrayLike | None) -> RowSchema:
@@ -208,7 +230,10 @@ def check_public_table(
     except ValueError as error:
         if name == "X":
             raise
-        raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
+        message = str(error).replace("X has", f"{name} has", 1)
+        if "infinity" in message:
+            message = f"Input {name} contains infinity: leave such rows out, or give NaN."
+        raise ValueError(message) from None
 
 
 def declared_categories(model: LinearModel, X: ArrayLike) -> Categories:

@@ -185,6 +185,8 @@ def _running_fits() -> list[_Around]:
         # A subclass may call `fit` of one estimator in several frames.
         if caller is not None and not any(caller is each.estimator for each in found):
             names = [name for name, kind in kinds.items() if isinstance(caller, kind)]
+            if found and found[-1].name in FUNCTIONS and any(ENCLOSING[n].folds for n in names):
+                found.pop()  # a part of that fit, which counts its calls
             found += [_Around(name, ENCLOSING[name], caller, frame) for name in names]
     return found
 

@@ -35,6 +35,8 @@ class Enclosing:
     remedy : str
     scores : bool
         Whether it scores with held-out private rows.
+    folds : bool
+        Whether it calls `cross_val_predict` for its own folds.
     """
 
     module: str
@@ -42,6 +44,7 @@ class Enclosing:
     learns: str = ""
     remedy: str = ""
     scores: bool = False
+    folds: bool = False
 
     def leak(self, name: str, scoring: object) -> str:
         """Describe what leaves without noise; empty if nothing does."""
@@ -148,6 +151,7 @@ STACK = Enclosing(
     _fits_of_stack,
     "its final estimator",
     "Average models instead, or stack models of public rows.",
+    folds=True,
 )
 _SEARCH = Enclosing("sklearn.model_selection", _fits_of_search, scores=True)
 
@@ -161,6 +165,7 @@ ENCLOSING = {
         "Probabilities of PrivateLogisticRegression need none. Calibrate a fitted model with "
         "labelled public rows, CalibratedClassifierCV(FrozenEstimator(model)), or the student "
         "within an ensemble.",
+        folds=True,
     ),
     "TunedThresholdClassifierCV": Enclosing(
         "sklearn.model_selection",
