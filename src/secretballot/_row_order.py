@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 
 def check_row_order(name: str, values: object, X: object) -> None:
     """Raise ValueError if two objects of pandas have the same index in another order.
@@ -17,9 +19,31 @@ def check_row_order(name: str, values: object, X: object) -> None:
         return
     if len(index) != len(labels) or index.equals(labels):
         return
+    if not index.isin(labels).any() and not _is_plain(index) and not _is_plain(labels):
+        raise ValueError(
+            f"{name} has other index labels than X, and rows are matched by position: are they of "
+            f"the same rows? Pass {name}.loc[X.index], or {name}.to_numpy() if the order is right "
+            "as it is."
+        )
     if index.is_unique and labels.is_unique and index.isin(labels).all():
         raise ValueError(
             f"{name} has the index of X in another order, and rows are matched by position: each "
             f"value would be another row's. Pass {name}.loc[X.index], or {name}.to_numpy() if the "
             "order is right as it is."
+        )
+
+
+def _is_plain(index: Any) -> bool:
+    """Return True for the index 0, 1, 2, ..., which may have been made anew."""
+    return index.nlevels == 1 and bool(np.array_equal(index, np.arange(len(index))))
+
+
+def check_lengths(name: str, values: object, n_values: int, n_rows: int) -> None:
+    """Raise ValueError if a column that belongs to X has another number of entries."""
+    if n_values != n_rows:
+        shape = getattr(values, "shape", ())
+        flat = f" Pass {name}.ravel()." if tuple(shape) == (1, n_rows) else ""
+        raise ValueError(
+            f"X has {n_rows} rows, and {name} has {n_values} entries (inconsistent numbers of "
+            f"samples): give one for each row of X, from the same table.{flat}"
         )

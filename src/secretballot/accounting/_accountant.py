@@ -15,7 +15,7 @@ from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
 from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
-from secretballot.accounting._report import warn_data_dependent, warn_large_epsilon, warn_overspent
+from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting.reserving import Reservation, ReservedPayment, Reserving
 from secretballot.divergences import GAUSSIAN, check_groups
@@ -110,7 +110,7 @@ class PrivacyAccountant(Reserving):
             allow_seeded=allow_seeded,
         )
         warn_data_dependent(budget)
-        warn_large_epsilon(budget)
+        warn_weak_budget(budget)
         self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
 
     @classmethod

@@ -18,6 +18,9 @@ UNREADABLE = "its ledger can't be read"
 #: The largest epsilon that is opened without a warning.
 LARGE_EPSILON = 10
 
+#: The largest delta that is opened without a warning beside a smaller epsilon.
+LARGE_DELTA = 0.01
+
 #: The relative difference of sums that were added up in another order.
 ROUNDING = 1e-9
 
@@ -189,14 +192,21 @@ def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     )
 
 
-def warn_large_epsilon(budget: Budget) -> None:
-    """Warn, when a budget is opened, that its epsilon promises next to nothing."""
+def warn_weak_budget(budget: Budget) -> None:
+    """Warn, when a budget is opened, that its epsilon or delta promises next to nothing."""
     level = max(budget.levels, key=lambda level: level.epsilon)
     if level.epsilon > LARGE_EPSILON:
         warn(
             f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
             "times as likely with one person's data as without. Budgets for people's data have "
             f"an epsilon of about 1, and of {LARGE_EPSILON} at most."
+        )
+    if budget.delta > max(level.epsilon, LARGE_DELTA):
+        warn(
+            f"delta={budget.delta:g} is above epsilon={level.epsilon:g}: were both swapped? The "
+            "order is PrivacyAccountant(epsilon, delta). Somebody's whole record may be published "
+            "with the probability delta, which must be well below one over the number of people, "
+            "such as 1e-5."
         )
 
 

@@ -135,6 +135,13 @@ class Collaboration:
         -------
         Agreement
         """
+        check_integer("n_rows", n_rows)
+        if not callable(make):
+            raise TypeError(
+                f"make={make!r} is a mechanism, whose noise is fixed. Pass its class, such as "
+                f"{type(make).__name__}, which gets the least noise; or build "
+                "Agreement(mechanism=...) directly."
+            )
         columns = {name: party.columns(self.labels) for name, party in self.parties.items()}
         groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
         is_apart = votes_apart(make if isinstance(make, type) else make(1.0), self.labels)

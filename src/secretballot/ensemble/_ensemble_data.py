@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
 
 from secretballot._owners import check_owners, listed
-from secretballot._row_order import check_row_order
+from secretballot._row_order import check_lengths, check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import check_parties, shared_features
@@ -32,7 +31,8 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Levels, Plan, check_levels
-from secretballot.schema import RowSchema
+from secretballot.schema import RowSchema, column_names
+from secretballot.screening import check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -117,7 +117,8 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         check_row_order(name, values, X)
     table = as_rows(X, "X")
     labels = check_targets(y)
-    check_consistent_length(table, labels)
+    check_lengths("y", labels, _num_samples(labels), _num_samples(table))
+    check_target_left_out(table, y)
     n_rows = _num_samples(table)
     pool, schema = _read_pool(ensemble, X_public, table)
     learned_types = types_learned(table) if schema is None or not schema.container else []
@@ -215,6 +216,13 @@ def _read_pool(
         return None, None
     pool = as_rows(public_rows(X_public, X), "X_public")
     check_pool(ensemble.estimator, pool, "X_public")
+    names = column_names(pool)
+    for name in ensemble.categories or ():
+        if names is not None and name not in names:
+            raise ValueError(
+                f"categories names the column {name!r}, which X_public does not have; name one of "
+                f"{names[:5]!r}."
+            )
     schema = RowSchema.of(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
     return schema.read(pool, "X_public").table, schema

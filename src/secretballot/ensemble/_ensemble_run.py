@@ -83,6 +83,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, share=share)
         if ensemble.student is not None and choice is None:
             try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
+        labelling.check_affordable(ensemble, mechanism)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
     # Callbacks that fail do so before anything is paid.
     progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)

@@ -117,6 +117,13 @@ class Labelling:
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
 
+    def check_affordable(self, ensemble: PrivateTeacherEnsemble, mechanism: Mechanism) -> None:
+        """Refuse the user's mechanism if not even one row of it fits the budget."""
+        accountant = ensemble._check_accountant()
+        is_paid = isinstance(ensemble.reservation, Reservation)
+        if ensemble.mechanism is not None and not is_paid and not count_is_private(accountant):
+            accountant.price(mechanism, n_columns=self.facts.target.n_columns, scope=self.scope)
+
     def price(
         self, ensemble: PrivateTeacherEnsemble, mechanism: Mechanism, n_queries: int
     ) -> dict[str, float] | None:

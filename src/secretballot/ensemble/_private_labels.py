@@ -16,7 +16,14 @@ def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     """Return the sorted classes of the parameter ``classes``."""
     labels = np.asarray(classes)
     if labels.ndim != 1:
-        raise ValueError(f"classes has shape {labels.shape}; give a list of labels.")
+        raise ValueError(
+            f"classes has shape {labels.shape}; give a list of labels, not a "
+            f"{type(classes).__name__}: classes=['no', 'yes']."
+        )
+    if any(label is None or label != label for label in labels.tolist()):
+        raise ValueError(
+            f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
+        )
     return _sorted_classes(labels, "classes")
 
 

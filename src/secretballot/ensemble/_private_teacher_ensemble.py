@@ -33,6 +33,7 @@ from secretballot.ensemble.individual import Individualization, Upsampling, Vani
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.mechanisms import Mechanism
 from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
+from secretballot.screening import CheckedCloneMixin
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
@@ -53,6 +54,7 @@ class PrivateTeacherEnsemble(
     StudentMethods,
     ClassifierScoreMethods,
     FitPriceMethods,
+    CheckedCloneMixin,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,

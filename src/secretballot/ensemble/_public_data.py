@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows
 from secretballot.screening import check_no_shared_rows
@@ -85,6 +87,11 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
     if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
         raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
+    if isinstance(rows, tuple) and any(np.ndim(part) > 1 for part in rows[:1]):
+        raise ValueError(
+            f"X_public is a tuple of {len(rows)} parts; pass the rows alone, X_public=X_public[0]: "
+            "labels of public rows are not used."
+        )
     if _num_samples(rows) == 0:
         raise ValueError("X_public has 0 rows; give at least one, or X_public=None.")
     if X is not None and not declared_private(X_public):

@@ -27,9 +27,10 @@ _NO_STEPS = (None, "passthrough")
 
 def as_rows(X: Rows, name: str) -> Any:
     """Return rows that can be indexed; little else is checked: estimators take many tables."""
-    (X,) = indexable(X)
-    shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
+    dtype = getattr(X, "dtype", None)
     check_table(X, name, one_dimension=not _is_numeric(dtype))
+    (X,) = indexable(X)
+    shape = getattr(X, "shape", ())
     if shape[1:] == (0,):
         raise ValueError(
             f"{name}: found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 "

@@ -16,6 +16,7 @@ from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import model_of
 from secretballot.ensemble._private_labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
+from secretballot.scoring import check_column
 
 _OF_SETS = (
     "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "
@@ -25,6 +26,7 @@ _OF_SETS = (
 
 def check_targets(y: Rows) -> Any:
     """Return private labels, or raise: one class a row, or 0 and 1 for each label of a row."""
+    check_column(y)
     if issparse(y) and hasattr(y, "tocsr"):
         table = y.tocsr(copy=True)
         table.sum_duplicates()
@@ -34,10 +36,23 @@ def check_targets(y: Rows) -> Any:
         table = _as_numbers(table)
         return _indicators(table, table)
     _check_no_sets(y)
+    _check_no_mixture(y)
     y = column_or_1d(y, warn=True)
     _check_none_missing(y)
     check_classification_targets(y)
     return y
+
+
+def _check_no_mixture(y: Any) -> None:
+    """Refuse texts among other labels in one column."""
+    if getattr(y, "dtype", None) != np.dtype(object):
+        return
+    texts = {isinstance(label, str) for label in np.ravel(y) if label is not None}
+    if len(texts) > 1:
+        raise ValueError(
+            "y mixes texts with numbers or missing labels: give one type, y.astype(str) and texts "
+            f"in classes=. {NOT_FOR_PUBLICATION}"
+        )
 
 
 def _check_none_missing(y: NDArray[Any]) -> None:
@@ -116,7 +131,8 @@ def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, 
         if classes is not None and (declared is None or declared.n_labels != y.shape[1]):
             raise ValueError(
                 f"classes={classes!r} is not what y has, {y.shape[1]} labels that are present or "
-                f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}."
+                f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}. "
+                "If each row has one class (a one-hot table), pass y.argmax(axis=1)."
             )
         # The number of columns of y is public, as its number of rows is.
         return LabelTarget(y.shape[1]), False

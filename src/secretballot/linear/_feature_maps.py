@@ -102,6 +102,8 @@ def feature_map(
         refuse_categories(bins, data.directions)
         return nullable_bins(bins, data.days), "declared"
     if not isinstance(kind, str):
+        if isinstance(kind, type):
+            raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
         frozen = isinstance(kind, FrozenEstimator)
         transformer = kind if frozen else clone(kind).fit(data.X_public)
         return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"

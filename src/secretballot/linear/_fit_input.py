@@ -42,11 +42,13 @@ from secretballot.schema import (
     RowSchema,
     as_table,
     check_table,
+    columns_of,
     date_bounds,
     missing_cells,
     read_bounds,
 )
 from secretballot.scoring import People
+from secretballot.screening import check_target_left_out, warn_private_extremes
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -130,6 +132,7 @@ def check_input(
         check_row_order(name, values, X)
     table = private_table(X)
     response = model._read_response(y, table)
+    check_target_left_out(table, y)
     n_rows = _num_samples(table)
     assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
@@ -163,6 +166,7 @@ def check_input(
     table, misfits = schema.read(table)
     if not choice.is_named:
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
+    _warn_bounds(model, table, names)
     return FitInput(
         X=table,
         schema=schema,
@@ -195,9 +199,6 @@ def private_table(X: ArrayLike) -> ArrayLike:
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
         return X
-    if issparse(X):
-        checked: ArrayLike = check_array(X)
-        return checked
     table = np.asarray(X)
     # The shape alone is checked: cells, and the type that they give to all, are private.
     check_array(np.zeros(table.shape, dtype=np.int8), input_name="X")
@@ -219,11 +220,26 @@ def _typed_cells(X: ArrayLike) -> NDArray[np.generic]:
 
 def _check_two_dimensions(X: ArrayLike, name: str) -> None:
     check_table(X, name)
+    if issparse(X):
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required: pass "
+            f"{name}.toarray(), or take PrivateTeacherEnsemble with an estimator of sparse rows."
+        )
     if len(getattr(X, "shape", ())) > 2:
         raise ValueError(
             f"Found array with dim {np.ndim(X)} for {name}, while dim <= 2 is required: give "
             f"rows of columns, such as {name}.reshape(len({name}), -1)."
         )
+
+
+def _warn_bounds(model: LinearModel, X: ArrayLike, names: Sequence[Hashable]) -> None:
+    """Warn of bounds that were read from private rows."""
+    if model.bounds is not None:
+        cells = dict(zip(names, columns_of(X), strict=True))
+        numbers = [name for name in names if name not in (model.categories or {})]
+        if isinstance(model.bounds, dict):
+            numbers = [name for name in numbers if name in model.bounds]
+        warn_private_extremes("bounds", read_bounds(model.bounds, numbers), cells)
 
 
 def _row_schema(
@@ -276,7 +292,10 @@ def check_public_table(
     except ValueError as error:
         if name == "X":
             raise
-        raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
+        message = str(error).replace("X has", f"{name} has", 1)
+        if "infinity" in message:
+            message = f"Input {name} contains infinity: leave such rows out, or give NaN."
+        raise ValueError(message) from None
 
 
 def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Categories:

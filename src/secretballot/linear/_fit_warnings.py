@@ -17,6 +17,10 @@ _LARGE_RESIDUAL = 10.0
 _EXPLAINED = 0.8
 #: Standard deviations that noise hardly reaches.
 _CLEAR_SIGNAL = 6.0
+#: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
+_NEAR = 0.025
+#: Root mean square of residuals, as a share of half the range, below which they hardly vary.
+_SMALL, _TINY = 0.1, 0.01
 
 
 def warn_failed_fit(
@@ -62,6 +66,39 @@ def warn_failed_fit(
             "codes of the private rows? This follows from what was released, and the budget is "
             "spent."
         )
+
+
+def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> None:
+    """Warn of bounds that are too narrow or far too wide. Free of charge.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+    intercept : float
+        Released mean of the predictions.
+    residual : float
+        Released root mean square of the residuals, as a share of half the range.
+    """
+    low, high = bounds
+    beyond = [
+        name
+        for name, bound in (("low", low), ("high", high))
+        if abs(intercept - bound) < _NEAR * (high - low)
+    ]
+    if beyond and residual < _SMALL:
+        reason = f"nearly all private targets seem to lie at or beyond the {beyond[0]} end"
+    elif residual < _TINY:
+        reason = (
+            f"they are over {1 / _TINY:.0f} times as wide as the residuals, and noise is in "
+            "proportion to them"
+        )
+    else:
+        return
+    warn(
+        f"target_bounds={bounds!r}: {reason}, so next to nothing was learned. Do they have the "
+        "unit of y? Declare bounds that most targets fill. This follows from what was released, "
+        "and the budget is spent."
+    )
 
 
 def _absent_columns(features: AdditiveBins, sums: Floats, sigma: float) -> list[str]:

@@ -37,9 +37,12 @@ from secretballot.linear.features import (
 from secretballot.linear.rounds import Response
 from secretballot.schema import as_table, check_table
 from secretballot.scoring import FitPrice, FitPriceMethods
+from secretballot.screening import CheckedCloneMixin
 
 
-class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, BaseEstimator):
+class LinearModel(
+    BudgetReportMixin, FitPriceMethods, CheckedCloneMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
 
     features: str | TransformerMixin

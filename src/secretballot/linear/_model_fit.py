@@ -120,8 +120,8 @@ def run_fit(
     _check_public_rows(model, data)
     response = data.response
     response.warn()
-    warn_settings(accountant, model.epsilon, data.levels, data.n_units)
     randomness, scope = Randomness.from_seed(model.random_state), accountant.scope(model.epsilon)
+    warn_settings(accountant, model.epsilon, data.levels, data.n_units)
     randomness.check_ledger(accountant)
     model._scope = scope
 

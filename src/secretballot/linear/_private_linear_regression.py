@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._sklearn_compat import _fit_context
+from secretballot._row_order import check_lengths
+from secretballot._sklearn_compat import _fit_context, _num_samples
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
+from secretballot.linear._fit_warnings import warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
@@ -26,6 +27,7 @@ from secretballot.scoring import (
     check_target_bounds,
     read_targets,
 )
+from secretballot.screening import warn_private_extremes
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
@@ -209,7 +211,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> NumberResponse:
         low, high = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
-        check_consistent_length(X, targets)
+        check_lengths("y", targets, len(targets), _num_samples(X))
+        warn_private_extremes("target_bounds", {"y": (low, high)}, {"y": targets})
         return NumberResponse((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
 
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
@@ -283,6 +286,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.coef_error_ = self.coef_error_[0] * half
         self._centred_error = self._centred_error * half
         self._half_range, self._residuals = half, rounds.histogram
+        warn_target_bounds((low, high), self.intercept_, rounds.histogram.variance**0.5)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

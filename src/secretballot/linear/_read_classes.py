@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from sklearn.utils import check_consistent_length
 
+from secretballot._row_order import check_lengths
+from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import (
     check_targets,
     declared_classes,
@@ -34,7 +35,7 @@ def read_classes(
 ) -> ClassifierResponse:
     """Read one class a row, or the indicators of several labels."""
     targets = check_targets(y)
-    check_consistent_length(X, targets)
+    check_lengths("y", targets, _num_samples(targets), _num_samples(X))
     if targets.ndim == 2:
         check_class_weight(model.class_weight, None)
         target_of_data(targets, model.classes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.schema._column_schema import ColumnSchema
 
@@ -60,17 +62,35 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
         Whether a row may be a single cell, such as a text.
     """
     shape = getattr(X, "shape", ())
+    _check_kind(X, name)
     if hasattr(X, "columns") and container_kind(X) not in ("pandas", "polars"):
         kind = type(X)
         raise ValueError(
             f"{name} is a {kind.__name__} of {kind.__module__.split('.')[0]}, whose types are not "
             "read. Give a data frame of pandas or polars, such as table.to_pandas(), or an array."
         )
+    names = Counter(getattr(X, "columns", ()))
+    twice = [column for column, count in names.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{name} has several columns of the name {twice[0]!r}. Rename them, or leave some out."
+        )
     if len(shape) == 1 and not one_dimension:
         raise ValueError(
             f"{name}: expected 2D array, got 1D array instead, of shape {tuple(shape)}. Reshape "
             "your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample; "
             "one row of a data frame is frame.iloc[[0]], not frame.iloc[0]."
+        )
+
+
+def _check_kind(X: Any, name: str) -> None:
+    """Refuse what is no table of rows."""
+    check_unmasked(name, X)
+    is_list = isinstance(X, list | tuple)
+    if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
+        raise ValueError(
+            f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
+            f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
 
 
@@ -92,9 +112,12 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
     shape = (len(rows[0]),) if shape is None else shape
     table = np.empty((len(rows), *shape), dtype=object)
     for index, row in enumerate(rows):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != shape[0]:
+        if isinstance(row, str | Mapping) or not hasattr(row, "__len__") or len(row) != shape[0]:
+            is_dict = isinstance(row, Mapping)
             raise ValueError(
-                f"{name} has a row that is not a list of {shape[0]} cells. {NOT_FOR_PUBLICATION}"
+                f"{name} has a row that is not a list of {shape[0]} cells. "
+                + (f"Of dicts make a data frame, pandas.DataFrame({name}). " if is_dict else "")
+                + NOT_FOR_PUBLICATION
             )
         for column, cell in enumerate(row):
             table[index, column] = cell
@@ -114,9 +137,10 @@ def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -
     table_names = column_names(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] != width:
+        others = _names_of_others(names, table_names, name)
         raise ValueError(
             f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
-            f"X_public has {width} columns."
+            f"X_public has {width} columns.{others}"
         )
     if names is None or table_names is None or names == table_names:
         return list(range(width))
@@ -128,6 +152,18 @@ def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -
             f"and X_public lacks {extra[:5]!r}."
         )
     return [table_names.index(name) for name in names]
+
+
+def _names_of_others(names: list[Any] | None, table_names: list[Any] | None, name: str) -> str:
+    """Return a remedy that names the columns which one of two tables does not have."""
+    if names is None or table_names is None:
+        return ""
+    texts = []
+    for table, own, others in (("X_public", names, table_names), (name, table_names, names)):
+        extra = [column for column in own if column not in others]
+        if extra:
+            texts.append(f" Leave them out: {table}.drop(columns={extra[:5]!r}).")
+    return "".join(texts)
 
 
 def column_names(X: ArrayLike) -> list[Any] | None:

@@ -27,6 +27,7 @@ from secretballot.scoring._regressor_score_methods import (
 )
 from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_price import ScorePrice, price_score
+from secretballot.scoring._targets import check_column as check_column
 from secretballot.scoring._targets import check_target_bounds as check_target_bounds
 from secretballot.scoring._targets import read_targets as read_targets
 

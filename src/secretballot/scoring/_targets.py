@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot._numbers import check_unmasked
+from secretballot._numbers import as_float, check_unmasked
 from secretballot.schema import read_numbers
 
 
@@ -21,7 +21,7 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
             "read from private rows. Pass target_bounds=(low, high); targets are clipped to it."
         )
     try:
-        low, high = map(float, target_bounds)  # type: ignore[call-overload]
+        low, high = map(as_float, target_bounds)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         low = high = np.nan
     if not low < high or not np.isfinite(high - low):
@@ -32,14 +32,44 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
     return low, high
 
 
+def check_column(values: object, name: str = "y") -> None:
+    """Refuse what is no column of values, one for each row."""
+    check_unmasked(name, values)
+    is_list = isinstance(values, list | tuple)
+    if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
+        raise ValueError(
+            f"{name} is of type {type(values).__name__}, which is no column of values, one for "
+            "each row. Give the column itself, such as table['label'] or an array."
+        )
+
+
+def _check_numbers(y: ArrayLike, name: str) -> None:
+    """Refuse texts and dates, which NumPy would convert to numbers."""
+    cells = np.asarray(y) if isinstance(y, list | tuple) else y
+    kind = getattr(getattr(cells, "dtype", None), "kind", "")
+    if kind == "O":
+        kind = "U" if any(isinstance(cell, str | bytes) for cell in np.ravel(cells)) else "O"
+    if kind in ("U", "S", "T", "M", "m"):
+        what = "dates or durations" if kind in "Mm" else "texts"
+        raise ValueError(
+            f"{name} holds {what}, and the target of a regression is a number (could not convert "
+            f"string to float). Convert it first, {name}.astype(float), or take "
+            f"PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
+        )
+
+
 def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     """Return private targets as finite numbers of shape (n_rows,), or raise ValueError."""
-    check_unmasked(name, y)
+    check_column(y, name)
+    _check_numbers(y, name)
     try:
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
         numbers: NDArray[np.float64] = column_or_1d(targets, warn=True)
     except ValueError as error:
-        raise ValueError(f"{error} {NOT_FOR_PUBLICATION}") from None
+        raise ValueError(
+            f"{error} Every row needs one finite number; leave rows without one out of X and "
+            f"{name}. {NOT_FOR_PUBLICATION}"
+        ) from None
     return numbers
 
 

@@ -4,6 +4,11 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot.screening._cells_outside import cells_outside as cells_outside
+from secretballot.screening._enclosing_fits import CheckedCloneMixin as CheckedCloneMixin
 from secretballot.screening._enclosing_fits import check_enclosing_fits as check_enclosing_fits
+from secretballot.screening._private_extremes import (
+    warn_private_extremes as warn_private_extremes,
+)
 from secretballot.screening._public_rows_check import PublicRowsCheck as PublicRowsCheck
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
+from secretballot.screening._target_column import check_target_left_out as check_target_left_out

@@ -1,126 +1,53 @@
-"""Fits within estimators that fit a model several times, or learn from private labels."""
+"""Fits within estimators and functions that fit a model several times, or learn from labels."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from types import FrameType
-from typing import Any
+from functools import cache, partial
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import sklearn.model_selection
 from joblib import effective_n_jobs
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from secretballot._errors import BudgetExceededError, PrivacyLeakWarning, warn
 from secretballot.scoring import by_level, price_of_all
+from secretballot.screening._enclosing_kinds import ENCLOSING, FUNCTIONS, STACK, Enclosing
+from secretballot.screening._pipeline_steps import warn_learned_steps
 from secretballot.screening._public_rows_check import CheckedEstimator
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
 
-#: Parameters that decide what a fit costs: where a search varies them, fits are not alike.
-_COST_PARAMETERS = ("accountant", "epsilon", "mechanism", "reservation")
 
-_LEAK = (
-    "{name} learns {what} from labels of private rows, without noise. The guarantee does not "
-    "cover that, and the budget does not pay for it. {remedy}"
-)
+class _Around(NamedTuple):
+    """Running fit of an estimator, or call of a function, around the fit of a model."""
 
+    name: str
+    kind: Enclosing
+    estimator: Any  # for a function the one that it was given
+    frame: FrameType
 
-@dataclass(frozen=True)
-class Enclosing:
-    """Kind of estimator around a model.
+    @property
+    def n_fits(self) -> int | None:
+        return self.kind.count_fits(self.estimator, self.frame.f_locals)
 
-    Attributes
-    ----------
-    module : str
-        Its public module.
-    count_fits : callable
-        Function from the estimator, and the variables of its running `fit`, to the number of fits
-        of the model; None if it is not known.
-    learns : str
-        Part that it learns from private labels; empty if there is none.
-    remedy : str
-    """
+    def setting(self, name: str) -> object:
+        """Return a parameter of the estimator, or an argument of the function."""
+        if self.name in ENCLOSING:
+            return getattr(self.estimator, name, None)
+        return self.frame.f_locals.get(name)
 
-    module: str
-    count_fits: Callable[[Any, Mapping[str, Any]], int | None]
-    learns: str = ""
-    remedy: str = ""
-
-
-def _n_folds(estimator: Any) -> int | None:
-    try:
-        return int(check_cv(estimator.cv, classifier=True).get_n_splits())
-    except (TypeError, ValueError):  # folds that depend on rows
-        return None
-
-
-def _and_one(n_fits: int | None) -> int | None:
-    return None if n_fits is None else n_fits + 1
-
-
-def _fits_of_stack(stack: Any, fit: Mapping[str, Any]) -> int | None:
-    return 1 if stack.cv == "prefit" else _and_one(_n_folds(stack))
-
-
-def _fits_of_calibration(calibration: Any, fit: Mapping[str, Any]) -> int | None:
-    n_folds = _n_folds(calibration)
-    return _and_one(n_folds) if calibration.ensemble is False else n_folds
-
-
-def _fits_of_threshold(tuned: Any, fit: Mapping[str, Any]) -> int | None:
-    single = isinstance(tuned.cv, float)
-    # Without a refit the model is fitted to the one part twice.
-    return _and_one(1 if single else _n_folds(tuned))
-
-
-def _fits_of_search(search: Any, fit: Mapping[str, Any]) -> int | None:
-    is_grid = hasattr(search, "param_grid")
-    grids = search.param_grid if is_grid else search.param_distributions
-    names = {name for each in (grids if isinstance(grids, list) else [grids]) for name in each}
-    if any(name.split("__")[-1] in _COST_PARAMETERS for name in names):
-        return None
-    # Older versions of scikit-learn have a variable, later ones an attribute.
-    n_splits = fit.get("n_splits", getattr(search, "n_splits_", None))
-    n_candidates = len(ParameterGrid(grids)) if is_grid else search.n_iter
-    return None if n_splits is None else n_candidates * int(n_splits) + bool(search.refit)
-
-
-_STACK = Enclosing(
-    "sklearn.ensemble",
-    _fits_of_stack,
-    "its final estimator",
-    "Average models instead, or stack models of public rows.",
-)
-_SEARCH = Enclosing("sklearn.model_selection", _fits_of_search)
-
-ENCLOSING = {
-    "StackingClassifier": _STACK,
-    "StackingRegressor": _STACK,
-    "CalibratedClassifierCV": Enclosing(
-        "sklearn.calibration",
-        _fits_of_calibration,
-        "the calibration",
-        "Probabilities of PrivateLogisticRegression need none. Calibrate a fitted model with "
-        "labelled public rows, CalibratedClassifierCV(FrozenEstimator(model)), or the student "
-        "within an ensemble.",
-    ),
-    "TunedThresholdClassifierCV": Enclosing(
-        "sklearn.model_selection",
-        _fits_of_threshold,
-        "the threshold",
-        "Choose it by public facts, FixedThresholdClassifier(model, threshold=), or use "
-        "class_weight='balanced' of PrivateLogisticRegression.",
-    ),
-    "GridSearchCV": _SEARCH,
-    "RandomizedSearchCV": _SEARCH,
-}
+    @property
+    def is_parallel(self) -> bool:
+        return bool(effective_n_jobs(self.setting("n_jobs")) > 1)
 
 
 @dataclass
@@ -135,20 +62,53 @@ class _CheckedFit:
 _checked_fits: WeakKeyDictionary[Any, _CheckedFit] = WeakKeyDictionary()
 
 
+#: Frames of running fits with several workers, whose first copy of a model was checked.
+_checked_clones: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+class CheckedCloneMixin:
+    """Mixin of models whose copies for several workers are checked together, before they fit."""
+
+    def __sklearn_clone__(self) -> Any:
+        check_enclosing_clones(self)  # type: ignore[arg-type]
+        return super().__sklearn_clone__()  # type: ignore[misc]
+
+
+def check_enclosing_clones(estimator: CheckedEstimator) -> None:
+    """Refuse copies of a model for several workers if all their fits can't be paid."""
+    found = _running_fits()
+    if estimator.accountant is None or not any(around.is_parallel for around in found):
+        return
+    outermost = found[-1]
+    if _checked_clones.get(outermost.estimator) == id(outermost.frame):
+        return
+    try:
+        n_fits = _count_fits(found)
+    except KeyError:  # a copy that is made before the folds are known
+        return
+    _checked_clones[outermost.estimator] = id(outermost.frame)
+    _check(estimator, found, n_fits)
+
+
 def check_enclosing_fits(estimator: CheckedEstimator) -> None:
     """Refuse a fit if those of the estimators around it can't all be paid, and warn of leaks.
 
     The first fit decides for all, before anything is spent. The estimators are found on the call
-    stack. With several workers only a refit would be, which is not the first.
+    stack. With several workers only a refit would be, which is not the first: there
+    `check_enclosing_clones` decides.
     """
     found = _running_fits()
-    if not found or any(effective_n_jobs(each.n_jobs) > 1 for _, each, _ in found):
+    if any(around.is_parallel for around in found):
+        _checked_clones.pop(found[-1].estimator, None)
         return
-    _, outermost, frame = found[-1]
-    checked = _checked_fits.get(outermost)
-    if checked is None or checked.frame_id != id(frame) or checked.n_left == 0:
-        checked = _CheckedFit(id(frame), None, _count_fits(found))
-        _checked_fits[outermost] = checked
+    if not found:
+        warn_learned_steps()
+        return
+    outermost = found[-1]
+    checked = _checked_fits.get(outermost.estimator)
+    if checked is None or checked.frame_id != id(outermost.frame) or checked.n_left == 0:
+        checked = _CheckedFit(id(outermost.frame), None, _count_fits(found))
+        _checked_fits[outermost.estimator] = checked
         try:
             _check(estimator, found, checked.n_left)
         except (BudgetExceededError, ValueError, Warning) as error:
@@ -159,35 +119,25 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> None:
         raise checked.refusal()
 
 
-def _count_fits(found: list[tuple[str, Any, FrameType]]) -> int | None:
+def _count_fits(found: list[_Around]) -> int | None:
     """Return the number of fits that the estimators around a model make together, if known."""
-    counts = [ENCLOSING[name].count_fits(each, frame.f_locals) for name, each, frame in found]
-    known = [count for count in counts if count is not None]
-    return math.prod(known) if len(known) == len(counts) else None
+    known = [count for around in found if (count := around.n_fits) is not None]
+    return math.prod(known) if len(known) == len(found) else None
 
 
-def _check(
-    estimator: CheckedEstimator, found: list[tuple[str, Any, FrameType]], n_fits: int | None
-) -> None:
+def _check(estimator: CheckedEstimator, found: list[_Around], n_fits: int | None) -> None:
     """Check the estimators around a model, from the inside to the outside."""
-    for name, enclosing, frame in found:
-        if ENCLOSING[name] is _STACK and enclosing.cv != "prefit":
-            _check_final_estimator(name, enclosing, frame.f_locals.get("fit_params", {}))
+    for around in found:
+        if around.kind is STACK and around.estimator.cv != "prefit":
+            arguments = around.frame.f_locals.get("fit_params", {})
+            _check_final_estimator(around.name, around.estimator, arguments)
     if n_fits is not None and n_fits > 1:
-        _check_budget(estimator, n_fits, " around ".join(name for name, *_ in reversed(found)))
-    for name, enclosing, _ in found:
-        kind = ENCLOSING[name]
-        if kind.learns:
-            message = _LEAK.format(name=name, what=kind.learns, remedy=kind.remedy)
+        _check_budget(estimator, n_fits, " around ".join(each.name for each in reversed(found)))
+    for around in found:
+        message = around.kind.leak(around.name, around.setting("scoring"))
+        if message:
             warn(message, PrivacyLeakWarning)
-        elif not callable(enclosing.scoring):
-            warn(
-                f"{name} scores with held-out private rows, without noise. The guarantee covers "
-                "neither these scores nor a choice by them. Let a student be chosen by "
-                "PrivateChoice, or pay for each score: scoring=lambda model, X, y: "
-                "model.score_private(X, y).accuracy.",
-                PrivacyLeakWarning,
-            )
+    warn_learned_steps()
 
 
 def _check_final_estimator(name: str, stack: Any, arguments: Mapping[str, Any]) -> None:
@@ -217,19 +167,32 @@ def _check_budget(estimator: CheckedEstimator, n_fits: int, name: str) -> None:
     )
 
 
-def _running_fits() -> list[tuple[str, Any, FrameType]]:
-    """Return the name, the estimator and the frame of each fit around this one, inside first."""
+def _running_fits() -> list[_Around]:
+    """Return the fits and functions around this fit, inside first."""
     kinds = {
-        name: getattr(sys.modules[each.module], name)
-        for name, each in ENCLOSING.items()
-        if each.module in sys.modules
+        name: getattr(sys.modules[kind.module], name)
+        for name, kind in ENCLOSING.items()
+        if kind.module in sys.modules
     }
-    found: list[tuple[str, Any, FrameType]] = []
+    codes = _function_codes()
+    found: list[_Around] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame := frame.f_back) is not None:
-        caller = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        name = frame.f_code.co_name
+        if codes.get(name) is frame.f_code:
+            found.append(_Around(name, FUNCTIONS[name], frame.f_locals["estimator"], frame))
+        caller = frame.f_locals.get("self") if name == "fit" else None
         # A subclass may call `fit` of one estimator in several frames.
-        if not any(caller is other for _, other, _ in found):
+        if caller is not None and not any(caller is each.estimator for each in found):
             names = [name for name, kind in kinds.items() if isinstance(caller, kind)]
-            found += [(name, caller, frame) for name in names]
+            if found and found[-1].name in FUNCTIONS and any(ENCLOSING[n].folds for n in names):
+                found.pop()  # a part of that fit, which counts its calls
+            found += [_Around(name, ENCLOSING[name], caller, frame) for name in names]
     return found
+
+
+@cache
+def _function_codes() -> dict[str, CodeType]:
+    """Return the code of each function that fits an estimator."""
+    functions = {name: getattr(sklearn.model_selection, name) for name in FUNCTIONS}
+    return {name: inspect.unwrap(function).__code__ for name, function in functions.items()}

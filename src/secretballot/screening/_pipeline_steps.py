@@ -1,0 +1,70 @@
+"""Steps of a pipeline that learned from all private rows before the model was fitted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from secretballot._errors import PrivacyLeakWarning, warn
+
+
+def warn_learned_steps() -> None:
+    """Warn of steps that running fits of pipelines have fitted to private rows.
+
+    The pipelines are found on the call stack. Steps that learn nothing, and frozen ones, are not
+    meant.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and (frame := frame.f_back) is not None:
+        pipeline = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        if isinstance(pipeline, TransformedTargetRegressor):
+            _warn_learned_targets(pipeline)
+        if not isinstance(pipeline, Pipeline):
+            continue
+        for name, step in pipeline.steps[:-1]:
+            learners = sorted({type(part).__name__ for part in _learning_parts(step)})
+            if learners:
+                warn(
+                    f"the step {name!r} of the Pipeline ({', '.join(learners)}) was fitted to all "
+                    "private rows, without noise: the guarantee does not cover what it learned. "
+                    "Put it inside, where it sees public rows or the rows of one teacher: "
+                    "features=make_pipeline(step, ...) of a linear model, or "
+                    "PrivateTeacherEnsemble(make_pipeline(step, estimator)). Or fit it to public "
+                    "rows, and pass FrozenEstimator(step).",
+                    PrivacyLeakWarning,
+                )
+
+
+def _warn_learned_targets(regressor: TransformedTargetRegressor) -> None:
+    if any(_learning_parts(regressor.transformer)):
+        warn(
+            f"transformer={type(regressor.transformer).__name__} of TransformedTargetRegressor was "
+            "fitted to all private targets, without noise: the guarantee does not cover what it "
+            "learned. Give func= and inverse_func=, which learn nothing; target_bounds= scales the "
+            "targets.",
+            PrivacyLeakWarning,
+        )
+
+
+def _learning_parts(step: Any) -> Iterator[BaseEstimator]:
+    """Yield the parts of a step that learn from rows."""
+    parts = getattr(step, "steps", None) or getattr(step, "transformer_list", None)
+    if parts is None:
+        parts = getattr(step, "transformers", None)  # with columns, as a third entry
+    if parts is not None:
+        for _, part, *_ in parts:
+            yield from _learning_parts(part)
+    elif (
+        hasattr(step, "__sklearn_tags__")
+        and not isinstance(step, FrozenEstimator)
+        and get_tags(step).requires_fit
+    ):
+        yield step

@@ -1,0 +1,162 @@
+"""Mistakes with labels and targets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from tests.mistakes._mistake import (
+    CLASSIFIERS,
+    LABELS,
+    TARGETS,
+    Mistake,
+    N,
+    X,
+    cases,
+    check,
+    logistic,
+    numbers,
+)
+
+from secretballot import PublicData
+
+WORDS = np.where(LABELS == 1, "yes", "no")
+ONLY_NUMBERS = (numbers,)
+MIXED = np.array([1, "1"] * (N // 2), dtype=object)
+
+
+def labels(name, message, y, models=CLASSIFIERS, **settings):
+    return Mistake(name, message, data={"y": y}, settings=settings, models=models)
+
+
+MISTAKES = (
+    Mistake("no labels", "requires y to be passed", data={"y": None}),
+    Mistake("the name of a column", r"y is of type str.*table\['label'\]", data={"y": "income"}),
+    Mistake("a single number", "y is of type int.*Give the column itself", data={"y": 1}),
+    Mistake("labels as PublicData", "y is of type PublicData", data={"y": PublicData(LABELS)}),
+    Mistake("masked labels", "y is a masked array", data={"y": np.ma.array(LABELS)}),
+    Mistake("a column vector", r"ravel\(\)", data={"y": LABELS[:, None]}),
+    Mistake(
+        "some rows without a label",
+        "NaN.*[Ll]eave rows without one out",
+        data={"y": np.where(np.arange(N) == 3, np.nan, LABELS)},
+    ),
+    labels("a number as label", "Unknown label type: continuous.*regression target", X[:, 0]),
+    labels(
+        "numbers as texts", r"classes \[0, 1\], such as \['[01]'\]; name all", LABELS.astype(str)
+    ),
+    labels("minus one for zero", r"classes \[0, 1\], such as \[-1\]; name all", 2 * LABELS - 1),
+    labels("words for 0 and 1", r"such as \['(yes|no)'\]; name all of them in classes", WORDS),
+    labels(
+        "a blank behind a word",
+        "such as .'yes '.; name all",
+        np.where(LABELS == 1, "yes ", "no"),
+        classes=["no", "yes"],
+    ),
+    labels(
+        "names of classes forgotten", "Name the possible labels: classes=", LABELS, classes=None
+    ),
+    labels("one class named", "classes holds 1 class.*at least two", LABELS, classes=[0]),
+    labels("a class named twice", "names a class twice", LABELS, classes=[0, 1, 1]),
+    labels("the number of classes", "'classes' .* must be an array-like", LABELS, classes=2),
+    labels("a set of classes", "give a list of labels, not a set", LABELS, classes={0, 1}),
+    labels("a dict of classes", "not a dict: classes=", LABELS, classes={0: "no", 1: "yes"}),
+    labels(
+        "a missing class", "names a missing label.*Leave it out", LABELS, classes=[0, 1, np.nan]
+    ),
+    labels("one-hot classes", "one-hot table.*argmax", np.column_stack([LABELS, 1 - LABELS])),
+    labels("a sparse column", "one label only. Pass an array", csr_array(LABELS[:, None])),
+    labels(
+        "texts among numbers",
+        r"y mixes texts.*y.astype\(str\)",
+        MIXED,
+    ),
+    labels("dates as labels", "not among the classes", pd.to_datetime(LABELS)),
+    labels("bytes", "Convert the labels to a string", LABELS.astype("S1")),
+    labels(
+        "labels of one class",
+        "y holds 1 class.*at least two",
+        np.zeros(N, dtype=int),
+        classes=None,
+    ),
+    labels(
+        "a class that y does not have, with a weight",
+        "class_weight names 'yes', which is none of",
+        LABELS,
+        (logistic,),
+        class_weight={"yes": 2.0},
+    ),
+    labels(
+        "balanced labels of several columns",
+        "label_threshold='rate'",
+        np.column_stack([LABELS, 1 - LABELS]),
+        (logistic,),
+        class_weight="balanced",
+        classes=None,
+    ),
+    Mistake(
+        "weights of rows",
+        "every (row casts a vector|teacher's ballot).*(budgets=|class_weight=)",
+        data={"sample_weight": np.ones(N)},
+    ),
+    Mistake(
+        "labels of public rows",
+        "argument 'y_public'; it takes X, y, X_public",
+        data={"y_public": LABELS[:120]},
+    ),
+    # Numbers
+    labels(
+        "texts as numbers", r"y holds texts.*y.astype\(float\)", TARGETS.astype(str), ONLY_NUMBERS
+    ),
+    labels("classes for a regression", "take PrivateLogisticRegression", WORDS, ONLY_NUMBERS),
+    labels("dates as numbers", "y holds dates", pd.to_datetime(LABELS), ONLY_NUMBERS),
+    labels(
+        "several numbers", "should be a 1d array", np.stack([TARGETS] * 2, axis=1), ONLY_NUMBERS
+    ),
+    labels(
+        "an infinite number",
+        "infinity.*leave rows without one out",
+        np.where(TARGETS > 1, np.inf, TARGETS),
+        ONLY_NUMBERS,
+    ),
+    labels(
+        "no bounds", r"Pass target_bounds=\(low, high\)", TARGETS, ONLY_NUMBERS, target_bounds=None
+    ),
+    labels(
+        "bounds the wrong way round", "low < high", TARGETS, ONLY_NUMBERS, target_bounds=(4, -4)
+    ),
+    labels("one bound", "'target_bounds' .* Got 4", TARGETS, ONLY_NUMBERS, target_bounds=4),
+    labels(
+        "bounds as texts",
+        "no pair .low, high. of finite",
+        TARGETS,
+        ONLY_NUMBERS,
+        target_bounds=("0", "1"),
+    ),
+    labels(
+        "bounds read from private targets",
+        "target_bounds: .* least and largest private value.*Declare bounds",
+        TARGETS,
+        ONLY_NUMBERS,
+        target_bounds=(TARGETS.min(), TARGETS.max()),
+    ),
+    Mistake(
+        "targets beyond the bounds",
+        "targets seem to lie at or beyond the low end.*unit of y. Declare bounds",
+        settings={"target_bounds": (100, 200)},
+        models=ONLY_NUMBERS,
+        found="in fit",
+    ),
+    Mistake(
+        "bounds of another unit",
+        "over 100 times as wide as the residuals.*Declare bounds",
+        settings={"target_bounds": (-1e6, 1e6)},
+        models=ONLY_NUMBERS,
+        epsilon=9.0,
+        found="in fit",
+    ),
+)
+
+
+@pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
+def test_labels(mistake, make):
+    check(mistake, make)

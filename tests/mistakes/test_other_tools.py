@@ -1,0 +1,247 @@
+"""Mistakes with counts, quantiles, proportions, collaborations, fitted models and ledgers."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from tests.mistakes._mistake import (
+    LABELS,
+    POOL,
+    ROWS,
+    TABLE,
+    Mistake,
+    N,
+    X,
+    cases,
+    check,
+    logistic,
+    numbers,
+    teachers,
+)
+
+from secretballot import GNMax, PrivacyAccountant, private_top_k
+from secretballot._cli import main
+from secretballot.collaboration import Collaboration, Party
+from secretballot.quantification import Bags, publish_proportions
+from secretballot.selection import private_quantiles
+
+VISITS = {"park": 900.0, "pool": 800.0, "zoo": 3.0}
+EVENTS = pd.DataFrame({"person": [1, 1, 2], "item": ["park", "zoo", "park"]})
+BAGS = Bags.from_groups(None, LABELS, groups=np.arange(N) % 12)
+AGES = X[:, 0]
+
+
+def items(name, message, counts=VISITS, k=1, **options):
+    options = {"mechanism": "exponential", **options}
+    return Mistake(
+        f"items: {name}", message, lambda a: private_top_k(counts, k, accountant=a, **options)
+    )
+
+
+def quantiles(name, message, X=X, q=0.5, **options):
+    options = {"bounds": (-4, 4), **options}
+    return Mistake(
+        f"quantiles: {name}", message, lambda a: private_quantiles(X, q, accountant=a, **options)
+    )
+
+
+def proportions(name, message, bags=BAGS, classes=(0, 1), epsilon=1.0, delta=1e-5, **options):
+    return Mistake(
+        f"proportions: {name}",
+        message,
+        lambda a: publish_proportions(
+            bags, classes, epsilon, delta, **{k: a if v == "row" else v for k, v in options.items()}
+        ),
+    )
+
+
+def party(number, **options):
+    given = {
+        "name": f"site {number}",
+        "accountant": PrivacyAccountant(4.0, 1e-5),
+        "classes": [0, 1],
+    }
+    return Party(LogisticRegression(), **{**given, **options})
+
+
+def fitted(n_parties=4, **options):
+    return [
+        party(i, **options).fit(X[i::n_parties], LABELS[i::n_parties]) for i in range(n_parties)
+    ]
+
+
+def together(name, message, make):
+    return Mistake(f"parties: {name}", message, make)
+
+
+def unfitted(name, message, call):
+    return Mistake(f"before fit: {name}", message, call)
+
+
+MISTAKES = (
+    items("their number forgotten", "k=None .*say how many", k=None),
+    items("more than there are", "k=10 .* ask for fewer", k=10),
+    items("a number as text", "k='2' must be an integer", k="2"),
+    items("none", "k=0 must be an integer of at least 1", k=0),
+    items("names without counts", "pass one number for each item", ["park", "zoo"]),
+    items("raw events", "counts has dtype object; pass numbers", EVENTS),
+    items("a missing count", "must be finite and non-negative", {"park": np.nan, "zoo": 2.0}),
+    items("a negative count", "must be finite and non-negative", {"park": -5.0, "zoo": 2.0}),
+    items(
+        "an unknown mechanism", "mechanism='laplace' is unknown; use one of", mechanism="laplace"
+    ),
+    items("an unknown domain", "domain='public' is unknown; use", domain="public"),
+    items("epsilon as text", "epsilon='1' must be a finite number", epsilon="1"),
+    Mistake(
+        "items: no accountant",
+        "accountant=None must be a PrivacyAccountant",
+        lambda _: private_top_k(VISITS, 1, accountant=None),
+    ),
+    quantiles("in percent", "must hold levels between 0 and 1.*Use 0.01", q=[25, 50]),
+    quantiles("least and largest value", "depend on single people. Use 0.01", q=[0, 1]),
+    quantiles("bounds the wrong way round", "give .low, high., low below high", bounds=(4, -4)),
+    quantiles(
+        "bounds read from private rows",
+        "least and largest private value.*Declare bounds",
+        AGES,
+        bounds=(AGES.min(), AGES.max()),
+    ),
+    quantiles("of texts", "holds no number; leave it out", TABLE.assign(age="old")),
+    proportions("epsilon as text", "epsilon='1' must be a finite number", epsilon="1"),
+    proportions("one class", "must be a list of two or more", classes=[0]),
+    proportions("words for 0 and 1", "name all classes there are", classes=["no", "yes"]),
+    proportions("labels without bags", "Bags.from_groups makes bags", LABELS),
+    proportions("a budget of rows", "use PrivacyAccountant.*unit='label'", accountant="row"),
+    proportions("an unknown mechanism", "'geometric' is unknown; use", mechanism="geometric"),
+    proportions("an empty bag", "the bag 1 is empty; leave it out", [[0, 1], []]),
+    proportions("delta of 1", "delta=1.0 must be", delta=1.0),
+    together("two", "one asks and at least two others", lambda _: Collaboration(fitted(2))),
+    together(
+        "without models",
+        r"has no model yet; call fit\(X, y\) first",
+        lambda _: Collaboration([party(i) for i in range(4)]),
+    ),
+    together(
+        "one budget for all",
+        "each needs a budget of its own",
+        lambda a: Collaboration(fitted(accountant=a)),
+    ),
+    together("one name", "names must differ", lambda _: Collaboration(fitted(name="site"))),
+    together(
+        "models instead of parties",
+        "is no Party",
+        lambda _: Collaboration([LogisticRegression().fit(X, LABELS)] * 4),
+    ),
+    together(
+        "an unknown party asks",
+        "asker='x' is none of the parties",
+        lambda _: (site := Collaboration(fitted())).ask("x", ROWS[:9], site.agree(GNMax, 9)),
+    ),
+    together(
+        "a mechanism with its noise",
+        "make=GNMax.* is a mechanism.*Pass its class",
+        lambda _: Collaboration(fitted()).agree(GNMax(sigma=1.0), 9),
+    ),
+    together(
+        "rows for their number",
+        "(?s)n_rows=.* must be an integer",
+        lambda _: Collaboration(fitted()).agree(GNMax, ROWS),
+    ),
+    together("no budget", "give a PrivacyAccountant", lambda _: party(0, accountant=None)),
+    unfitted("predict, classes", "not fitted yet. Call 'fit'", lambda a: logistic(a).predict(X)),
+    unfitted("predict, numbers", "not fitted yet. Call 'fit'", lambda a: numbers(a).predict(X)),
+    unfitted("predict, teachers", "call fit with private", lambda a: teachers(a).predict(X)),
+    unfitted(
+        "predict_private", "call fit with private", lambda a: teachers(a).predict_private(ROWS)
+    ),
+    unfitted("scores", "Call 'fit'", lambda a: logistic(a).score_private(X, LABELS)),
+)
+
+
+@pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
+def test_other_tools(mistake, make):
+    check(mistake, make)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """A fitted model that has some budget left."""
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    return logistic(accountant, epsilon=2.0, rounds=0, interactions=0).fit(X, LABELS, X_public=POOL)
+
+
+FITTED = {
+    "other columns": (lambda model: model.predict(X[:, :3]), "X has 3 features.*expecting 4"),
+    "one row as a vector": (lambda model: model.predict(X[0]), "reshape"),
+    "epsilon as text": (lambda model: model.score_private(X, LABELS, epsilon="1"), "epsilon='1'"),
+    "fewer rows than labels": (
+        lambda model: model.score_private(X[:9], LABELS),
+        "give a prediction for each private label",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_fitted_models(name, fit):
+    call, message = FITTED[name]
+    n_entries = len(fit.accountant.entries())
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(fit)
+    assert len(fit.accountant.entries()) == n_entries
+
+
+# Files
+
+
+def test_a_second_budget_for_the_same_ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    PrivacyAccountant(1.0, 1e-5, ledger=path)
+    with pytest.raises(RuntimeError, match=r"exists already; PrivacyAccountant.open\("):
+        PrivacyAccountant(1.0, 1e-5, ledger=path)
+
+
+def test_a_copy_of_a_ledger(tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.db")
+    copy = tmp_path / "copy.db"
+    copy.write_bytes((tmp_path / "budget.db").read_bytes())
+    with pytest.raises(RuntimeError, match="it is a copy.*moved=True"):
+        logistic(PrivacyAccountant.open(copy)).fit(X, LABELS, X_public=POOL)
+    assert accountant.entries() == []
+
+
+def test_a_seed_on_a_named_ledger(tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.db")
+    with pytest.raises(ValueError, match="random_state=0 .*Fit with random_state=None"):
+        logistic(accountant, random_state=0).fit(X, LABELS, X_public=POOL)
+    assert accountant.entries() == []
+
+
+def test_a_pickle_whose_ledger_is_gone(tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.db")
+    pickled = pickle.dumps(logistic(accountant))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with pytest.raises(RuntimeError, match="does not exist.*PrivacyAccountant"):
+        pickle.loads(pickled).fit(X, LABELS, X_public=POOL)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ledger", "show", "missing.db"], "missing.db"),
+        (["ledger", "shows"], "shows.*choose from"),
+        (["ledger", "show"], "required"),
+    ],
+    ids=["no such file", "no such word", "no file"],
+)
+def test_the_command_line(words, message, capsys):
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    assert code
+    said = "".join(capsys.readouterr())
+    assert re.search(message, said, re.DOTALL)

@@ -1,0 +1,114 @@
+"""Mistakes with owners, levels, declared bounds and categories, and directions."""
+
+import numpy as np
+import pytest
+from tests.mistakes._mistake import (
+    CLASSIFIERS,
+    JOBS,
+    LINEAR,
+    PUBLIC_JOBS,
+    Mistake,
+    N,
+    X,
+    cases,
+    check,
+    teachers,
+)
+
+from secretballot import PublicData
+
+OWNERS, OWNED = np.arange(N) // 2, {"unit": "owner"}
+LEVELS = {"strict": 2.0, "generous": 4.0}
+
+
+def owners(name, message, values, **budget):
+    return Mistake(name, message, data={"owners": values}, budget={**OWNED, **budget})
+
+
+def levels(name, message, values):
+    given = {"data": {"budgets": values}, "models": CLASSIFIERS}
+    return Mistake(name, message, epsilon=LEVELS, **given)
+
+
+def declared(name, message, bounds, models=LINEAR):
+    return Mistake(
+        name, message, data={"X_public": None}, settings={"bounds": bounds}, models=models
+    )
+
+
+def categories(name, message, given, models=LINEAR):
+    data = {"X": JOBS, "X_public": PublicData(PUBLIC_JOBS)}
+    return Mistake(name, message, data=data, settings={"categories": given}, models=models)
+
+
+MISTAKES = (
+    owners(
+        "owners of a budget of rows",
+        "owners was given.*unit='owner'.*or leave owners out",
+        OWNERS,
+        unit="row",
+    ),
+    owners("fewer owners", "owners has 600 entries, but X has 650 rows; give one", OWNERS[:600]),
+    owners("owners in a column", "owners has shape .650, 1.; give one owner id", OWNERS[:, None]),
+    owners("the name of a column", "owners='id' is no list; give one owner id per row", "id"),
+    owners(
+        "a row without an owner",
+        "a row without an owner needs an id of its own",
+        [None, *OWNERS[1:]],
+    ),
+    owners("owners as fractions", "give strings, bytes or integers", OWNERS + 0.5),
+    owners("one owner of all rows", "Use about|lower n_teachers", np.zeros(N, dtype=int)),
+    Mistake(
+        "groups for owners", "'groups'; it takes X, y, X_public, owners", data={"groups": OWNERS}
+    ),
+    Mistake("levels of one budget", "Open it with one per level", data={"budgets": ["strict"] * N}),
+    levels(
+        "an unknown level", r"budgets\[0\]='lax' is not a level.*'strict', 'generous'", ["lax"] * N
+    ),
+    levels("fewer levels", "budgets has 600 entries.*give one level per row", ["strict"] * 600),
+    levels("levels as numbers", "every row needs one of 'strict', 'generous'", np.ones(N)),
+    levels("a level for all rows", "budgets has 6 entries.*give one level per row", "strict"),
+    levels("a level that nobody has", "no row .* 'generous'.*check the spelling", ["strict"] * N),
+    Mistake(
+        "an owner of two levels",
+        "an owner has one",
+        data={"owners": OWNERS, "budgets": np.where(np.arange(N) % 2, "strict", "generous")},
+        epsilon=LEVELS,
+        budget=OWNED,
+    ),
+    declared("bounds the wrong way round", "give .low, high., low below high", (4, -4)),
+    declared("bounds of another column", "bounds names 'age', which is no column", {"age": (0, 1)}),
+    declared("bounds of some columns", "give it .low, high., or categories", {0: (0, 1)}),
+    declared("bounds of three columns", "each of the 4 columns", [(0, 1)] * 3),
+    declared("bounds as a word", "'bounds' .* Got 'auto'", "auto"),
+    declared("one bound", "'bounds' .* Got 4", 4),
+    declared("a missing bound", "give .low, high., low below high", (0, np.nan)),
+    declared(
+        "bounds read from private rows",
+        "bounds: .* least and largest private value.*Declare bounds",
+        np.column_stack([X.min(axis=0), X.max(axis=0)]),
+    ),
+    categories(
+        "categories of an unknown column",
+        "the column 'work', which X(_public)? does not have",
+        {"work": ["a"]},
+        (*LINEAR, teachers),
+    ),
+    categories("a category for a list", "is no list of categories", {"job": "clerk"}),
+    categories(
+        "categories without columns", "'categories' .* must be an instance of 'dict'", ["clerk"]
+    ),
+    categories("no categories", "is no list of categories", {"job": []}),
+    Mistake(
+        "a direction of 2",
+        "array-like of -1, 0 or 1",
+        settings={"monotonic_cst": [1, 2, 0, 0]},
+        models=LINEAR,
+    ),
+    Mistake("too few directions", "has 4 features", settings={"monotonic_cst": [1]}, models=LINEAR),
+)
+
+
+@pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
+def test_people_and_columns(mistake, make):
+    check(mistake, make)
