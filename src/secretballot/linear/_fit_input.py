@@ -159,13 +159,14 @@ def check_input(
     if pool is not None:
         categories = declared_categories(model, names)
         columns = public_columns(pool, categories, names)
-        warn_columns(public_readings(columns, categories))
         if not isinstance(model.features, str):
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
     table, misfits = schema.read(table)
     if not choice.is_named:
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
+    if pool is not None:
+        warn_columns(public_readings(columns, categories))
     _warn_bounds(model, table, names)
     return FitInput(
         X=table,
