@@ -1,4 +1,4 @@
-"""Regression of numbers: accuracy, intervals, terms, what is refused, scikit-learn's checks."""
+"""Regression of numbers: accuracy, intervals, terms, what is refused."""
 
 import pickle
 from copy import copy
@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
 from secretballot.accounting import PrivacyLeakWarning
@@ -210,36 +209,3 @@ def test_histogram_reads_normal_residuals():
     assert large > 0.6
     assert (np.diff(noisy.below) >= 0).all()
     assert len(noisy.below) == len(_EDGES)
-
-
-class PrivateNumbersOnItself(PrivateLinearRegression):
-    """For tests only: takes the private rows for public ones, so that ``fit(X, y)`` is enough."""
-
-    def fit(self, X, y):
-        """Fit, with the private rows in the place of public ones."""
-        pool = None if X is None else PublicData(X, may_be_private=True)
-        return super().fit(X, y, X_public=pool)
-
-
-def checks():
-    for estimator in (
-        PrivateLinearRegression(bounds=(-3, 3), epsilon=1e5, n_bins=4, rounds=1),
-        PrivateNumbersOnItself(epsilon=1e5, n_bins=4, rounds=1),
-    ):
-        budget = PrivacyAccountant(epsilon=1e12, delta=1e-5)
-        yield from estimator_checks_generator(
-            estimator.set_params(accountant=budget, target_bounds=(-300.0, 300.0)), mark="skip"
-        )
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    list(checks()),
-    ids=lambda value: (
-        type(value).__name__
-        if isinstance(value, PrivateLinearRegression)
-        else getattr(value, "func", value).__name__
-    ),
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

@@ -1,7 +1,8 @@
 """Common checks that every mechanism and every ensemble has to pass.
 
 Run `check_mechanism` on an example of your own mechanism; in pytest, parametrize over
-``mechanism_checks({"name": example})``.
+``mechanism_checks({"name": example})``. `for_sklearn` lets scikit-learn's own checks fit an
+estimator of yours.
 """
 
 from secretballot._public import published
@@ -12,6 +13,7 @@ from secretballot.checks._common_checks import (
     mechanism_checks,
 )
 from secretballot.checks._contract import NotApplicable
+from secretballot.checks._for_sklearn import for_sklearn
 from secretballot.checks._mechanism_example import MechanismExample
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "check_ensemble",
     "check_mechanism",
     "ensemble_checks",
+    "for_sklearn",
     "mechanism_checks",
 ]
 

@@ -17,6 +17,8 @@ _LARGE_RESIDUAL = 10.0
 _EXPLAINED = 0.8
 #: Standard deviations that noise hardly reaches.
 _CLEAR_SIGNAL = 6.0
+#: An effect of this many standard errors was learned.
+CLEAR_EFFECT = 4.0
 #: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
 _NEAR = 0.025
 #: Root mean square of residuals, as a share of half the range, below which they hardly vary.
@@ -69,7 +71,7 @@ def warn_failed_fit(
 
 
 def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> None:
-    """Warn of bounds that are too narrow or far too wide. Free of charge.
+    """Warn of bounds that are too narrow or far too wide for a model without any clear effect.
 
     Parameters
     ----------

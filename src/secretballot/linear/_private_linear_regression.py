@@ -16,7 +16,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
-from secretballot.linear._fit_warnings import warn_target_bounds
+from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
@@ -286,7 +286,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.coef_error_ = self.coef_error_[0] * half
         self._centred_error = self._centred_error * half
         self._half_range, self._residuals = half, rounds.histogram
-        warn_target_bounds((low, high), self.intercept_, rounds.histogram.variance**0.5)
+        if not (np.abs(self.coef_) > CLEAR_EFFECT * self.coef_error_).any():
+            warn_target_bounds((low, high), self.intercept_, rounds.histogram.variance**0.5)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

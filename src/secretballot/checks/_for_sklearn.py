@@ -1,0 +1,102 @@
+"""Estimators that scikit-learn's own checks can fit with rows and labels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.checks._contract import quietly
+from secretballot.ensemble import PublicData
+from secretballot.mechanisms import GNMax
+
+E = TypeVar("E", bound=BaseEstimator)
+
+#: Epsilon of the whole budget, and of one fit: almost no noise, for thousands of fits.
+_BUDGET, _FIT = 1e12, 1e5
+#: Bounds of all targets of scikit-learn's checks.
+_TARGETS = (-300.0, 300.0)
+
+
+def for_sklearn(estimator: E) -> E:
+    """Return a copy that scikit-learn's `check_estimator` can fit with ``fit(X, y)``.
+
+    scikit-learn's checks know neither budgets nor public rows. The copy has a budget of its own
+    with almost no noise, and a seed, so that no check is left out because of random results. What
+    `fit` needs besides is given to it: private rows take the place of public ones, unless `bounds`
+    are declared, or an ensemble has no student. Parameters that are set already are kept.
+
+    Parameters
+    ----------
+    estimator : estimator
+        `PrivateLogisticRegression`, `PrivateLinearRegression` or `PrivateTeacherEnsemble`, or an
+        estimator of yours that is derived from one.
+
+    Returns
+    -------
+    estimator
+        Unfitted, of a class derived from that of `estimator`. It is for checks alone.
+
+    Examples
+    --------
+    >>> from sklearn.utils.estimator_checks import estimator_checks_generator
+    >>> from secretballot import PrivateLogisticRegression
+    >>> from secretballot.checks import for_sklearn
+    >>> model = for_sklearn(PrivateLogisticRegression(classes=[0, 1]))
+    >>> checks = list(estimator_checks_generator(model))
+    >>> len(checks) > 40
+    True
+    >>> estimator, check = checks[0]
+    >>> check(estimator)
+
+    All of them at once are ``check_estimator(model)``, and a test for each
+    ``parametrize_with_checks([model])``. Without `classes` fits warn, as they should.
+    """
+    copy = clone(estimator)
+    known = copy.get_params(deep=False)
+    settings: dict[str, Callable[[], object]] = {
+        "accountant": lambda: quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5),
+        "target_bounds": lambda: _TARGETS,
+        "random_state": lambda: 0,
+        **({"mechanism": lambda: GNMax(sigma=0.1)} if "mechanism" in known else {"epsilon": _fit}),
+    }
+    missing = {
+        name: make() for name, make in settings.items() if name in known and known[name] is None
+    }
+    copy.set_params(**missing)
+    checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
+    return checked
+
+
+def _fit() -> float:
+    return _FIT
+
+
+class _OnItself:
+    """Mixin that takes private rows for public ones, where `fit` needs some."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Any:
+        """Fit, with the private rows in the place of public ones."""
+        bounded = getattr(self, "bounds", None) is not None
+        silent = hasattr(self, "student") and self.student is None
+        none = X is None or bounded or silent
+        pool = None if none else PublicData(X, may_be_private=True)
+        return super().fit(X, y, X_public=pool)  # type: ignore[misc]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self).__mro__[2],), self.__getstate__()
+
+
+@cache
+def _class_of(kind: type[Any]) -> type[Any]:
+    """Return the class of a kind of estimator that is fitted on its own rows."""
+    return type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
+
+
+def _unpickled(kind: type[Any]) -> Any:
+    checked = _class_of(kind)
+    return checked.__new__(checked)
