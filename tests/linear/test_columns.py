@@ -13,6 +13,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.accounting import BudgetExceededError
+from secretballot.schema import read_days
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*dates are read as days")
 START = pd.Timestamp("2015-01-01")
@@ -261,3 +262,21 @@ def test_types_of_libraries(kind):
     assert fitted.columns_[2].labels[:2] == ("False", "True")
     assert fitted.columns_[3].labels[:2] == ("u", "v")
     assert fitted.score(convert(rows), y) > (0.85 if "holes" in kind else 0.9)
+
+
+@pytest.mark.parametrize("columns", [None, ["age", "since"]])
+def test_scores_on_private_rows_read_the_same_columns(columns):
+    fitted = model(20.0, columns=columns).set_params(epsilon=10.0)
+    fitted.fit(X, Y, X_public=PublicData(POOL))
+    score = fitted.score_private(X, Y, epsilon=8.0)
+    assert score.accuracy == pytest.approx(fitted.score(X, Y), abs=0.02)
+    fitted.score_private(X.to_numpy(), Y, epsilon=1.0)
+
+
+@pytest.mark.parametrize("kind", ["time", "duration"])
+@pytest.mark.parametrize("others", [[1, 2], [1.5, np.nan], ["x", None], [True, False]])
+def test_days_of_a_cell_are_the_same_whatever_the_other_cells_are(kind, others):
+    for cell in (7, 7.0, True, datetime.date(1970, 1, 8), np.timedelta64(7, "D"), "1970-01-08"):
+        alone = read_days(np.array([cell], dtype=object), kind)[0]
+        for column in (pd.Series([cell, *others]), np.array([cell, *others], dtype=object)):
+            np.testing.assert_equal(read_days(column, kind)[0], alone)

@@ -164,8 +164,10 @@ class LinearModel(
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        table = self._column_choice.select(check_public_table(self, X, reset=False))
-        table = self._row_schema.read(table).table
+        choice = self._column_choice
+        if not choice.is_selected(X):
+            X = choice.select(check_public_table(self, X, reset=False))
+        table = self._row_schema.read(X).table
         design = Design(self._public_features.transform(table))
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
         return design.decision(coefficients.T, np.atleast_1d(self.intercept_))

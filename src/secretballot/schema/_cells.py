@@ -249,6 +249,7 @@ def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
     """Read a column of times as days since 1970, or of durations as days; NaN where it has none.
 
     Times with a zone are converted to UTC, a period is its start, and texts are read as ISO 8601.
+    Numbers are days, whatever type the column has: what was read is read again as it is.
 
     Parameters
     ----------
@@ -263,9 +264,15 @@ def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
     if isinstance(dtype, np.dtype) and dtype.kind == letter:
         return _days(np.asarray(column))
     cells = column_cells(column)
+    if cells.dtype.kind in _REAL:
+        return read_numbers(cells)
     days = np.full(len(cells), np.nan)
-    for index, cell in enumerate(cells if cells.dtype.kind == "O" else ()):
+    for index, cell in enumerate(cells):
         if is_missing(cell):
+            continue
+        if isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64):
+            number = _number(cell)
+            days[index] = number if np.isfinite(number) else np.nan
             continue
         try:
             days[index] = _days(np.asarray(read(cell)))

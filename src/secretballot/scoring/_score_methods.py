@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 #: Key of the seeded noise of scores; other random streams have other keys.
 _SEED_KEY = 0x5C0E
+
+
+class TableColumns(Protocol):
+    """Choice among the columns of a table."""
+
+    def select(self, X: ArrayLike) -> ArrayLike:
+        """Return the chosen columns."""
 
 
 class ScoreMethods:
@@ -49,11 +56,16 @@ class ScoreMethods:
         schema: RowSchema | None = getattr(self, "_row_schema", None)
         if schema is None:
             return self.predict(X)  # the error of an estimator that is not fitted
-        rows = schema.read(X).table
+        rows = schema.read(self._read_columns(X)).table
         if schema.sample is not None:
             name = f"{type(self).__name__}.predict"
             check_row_independence(self._predict_array, schema.sample, name)
         return np.asarray(apply_in_halves(self._predict_array, rows, self._no_prediction)[0])
+
+    def _read_columns(self, X: ArrayLike) -> ArrayLike:
+        """Return the columns of a table that the model reads."""
+        choice: TableColumns | None = getattr(self, "_column_choice", None)
+        return X if choice is None else choice.select(X)
 
     def _predict_array(self, X: ArrayLike) -> NDArray[Any]:
         return np.asarray(self.predict(X))

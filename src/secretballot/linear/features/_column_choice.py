@@ -62,6 +62,13 @@ class ColumnChoice:
         """True if all columns are read."""
         return len(self.positions) == self.n_columns
 
+    def is_selected(self, X: ArrayLike) -> bool:
+        """Return True for a table that has the chosen columns alone."""
+        if self.is_all or np.shape(X)[1:] != (len(self.positions),):
+            return False
+        names = column_names(X)
+        return names is None or not self.is_named or names == list(self.names)
+
     def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
         """Return the chosen columns of a table, by name where both have names.
 
@@ -76,7 +83,7 @@ class ColumnChoice:
         ValueError
             If a column is missing, or the number of columns is another.
         """
-        if self.is_all:
+        if self.is_all or self.is_selected(X):
             return X
         table: ArrayLike = as_table(X, (self.n_columns,), name)
         names = column_names(table)
