@@ -92,11 +92,11 @@ class _OnItself:
 
 
 @cache
-def _class_of(kind: type[Any]) -> type[Any]:
+def _class_of(kind: Any) -> Any:
     """Return the class of a kind of estimator that is fitted on its own rows."""
     return type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
 
 
-def _unpickled(kind: type[Any]) -> Any:
+def _unpickled(kind: Any) -> Any:
     checked = _class_of(kind)
     return checked.__new__(checked)
