@@ -68,7 +68,8 @@ def for_sklearn(estimator: E) -> E:
         name: make() for name, make in settings.items() if name in known and known[name] is None
     }
     copy.set_params(**missing)
-    checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
+    kind: Any = type(copy)
+    checked: E = _class_of(kind)(**copy.get_params(deep=False))
     return checked
 
 
