@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
@@ -57,20 +56,29 @@ def for_sklearn(estimator: E) -> E:
     ``parametrize_with_checks([model])``. Without `classes` fits warn, as they should.
     """
     copy = clone(estimator)
-    known = copy.get_params(deep=False)
+    parameters = copy.get_params(deep=False)
     settings: dict[str, Callable[[], object]] = {
         "accountant": lambda: quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5),
         "target_bounds": lambda: _TARGETS,
         "random_state": lambda: 0,
-        **({"mechanism": lambda: GNMax(sigma=0.1)} if "mechanism" in known else {"epsilon": _fit}),
+        **(
+            {"mechanism": lambda: GNMax(sigma=0.1)}
+            if "mechanism" in parameters
+            else {"epsilon": _fit}
+        ),
     }
     missing = {
-        name: make() for name, make in settings.items() if name in known and known[name] is None
+        name: make()
+        for name, make in settings.items()
+        if name in parameters and parameters[name] is None
     }
     copy.set_params(**missing)
-    kind: Any = type(copy)
-    checked: E = _class_of(kind)(**copy.get_params(deep=False))
+    checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
     return checked
+
+
+#: Classes that were made, by the kind of estimator.
+_classes: dict[type[BaseEstimator], Any] = {}
 
 
 def _fit() -> float:
@@ -92,12 +100,13 @@ class _OnItself:
         return _unpickled, (type(self).__mro__[2],), self.__getstate__()
 
 
-@cache
-def _class_of(kind: Any) -> Any:
+def _class_of(kind: type[E]) -> type[E]:
     """Return the class of a kind of estimator that is fitted on its own rows."""
-    return type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
+    if kind not in _classes:
+        _classes[kind] = type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
+    made: type[E] = _classes[kind]
+    return made
 
 
-def _unpickled(kind: Any) -> Any:
-    checked = _class_of(kind)
-    return checked.__new__(checked)
+def _unpickled(kind: type[E]) -> E:
+    return object.__new__(_class_of(kind))

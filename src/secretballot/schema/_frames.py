@@ -83,7 +83,7 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
         )
 
 
-def _check_kind(X: Any, name: str) -> None:
+def _check_kind(X: ArrayLike, name: str) -> None:
     """Refuse what is no table of rows."""
     check_unmasked(name, X)
     is_list = isinstance(X, list | tuple)
@@ -137,10 +137,10 @@ def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -
     table_names = column_names(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] != width:
-        others = _names_of_others(names, table_names, name)
+        remedy = _remedy_of_columns(names, table_names, name)
         raise ValueError(
             f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
-            f"X_public has {width} columns.{others}"
+            f"X_public has {width} columns.{remedy}"
         )
     if names is None or table_names is None or names == table_names:
         return list(range(width))
@@ -154,13 +154,16 @@ def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -
     return [table_names.index(name) for name in names]
 
 
-def _names_of_others(names: list[Any] | None, table_names: list[Any] | None, name: str) -> str:
+def _remedy_of_columns(names: list[Any] | None, table_names: list[Any] | None, name: str) -> str:
     """Return a remedy that names the columns which one of two tables does not have."""
     if names is None or table_names is None:
         return ""
     texts = []
-    for table, own, others in (("X_public", names, table_names), (name, table_names, names)):
-        extra = [column for column in own if column not in others]
+    for table, columns, counterparts in (
+        ("X_public", names, table_names),
+        (name, table_names, names),
+    ):
+        extra = [column for column in columns if column not in counterparts]
         if extra:
             texts.append(f" Leave them out: {table}.drop(columns={extra[:5]!r}).")
     return "".join(texts)

@@ -76,18 +76,18 @@ class CheckedCloneMixin:
 
 def check_enclosing_clones(estimator: CheckedEstimator) -> None:
     """Refuse copies of a model for several workers if all their fits can't be paid."""
-    found = _running_fits()
-    if estimator.accountant is None or not any(around.is_parallel for around in found):
+    fits_around = _running_fits()
+    if estimator.accountant is None or not any(around.is_parallel for around in fits_around):
         return
-    outermost = found[-1]
+    outermost = fits_around[-1]
     if _checked_clones.get(outermost.estimator) == id(outermost.frame):
         return
     try:
-        n_fits = _count_fits(found)
+        n_fits = _count_fits(fits_around)
     except KeyError:  # a copy that is made before the folds are known
         return
     _checked_clones[outermost.estimator] = id(outermost.frame)
-    _check(estimator, found, n_fits)
+    _check(estimator, fits_around, n_fits)
 
 
 def check_enclosing_fits(estimator: CheckedEstimator) -> None:
@@ -97,20 +97,20 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> None:
     stack. With several workers only a refit would be, which is not the first: there
     `check_enclosing_clones` decides.
     """
-    found = _running_fits()
-    if any(around.is_parallel for around in found):
-        _checked_clones.pop(found[-1].estimator, None)
+    fits_around = _running_fits()
+    if any(around.is_parallel for around in fits_around):
+        _checked_clones.pop(fits_around[-1].estimator, None)
         return
-    if not found:
+    if not fits_around:
         warn_learned_steps()
         return
-    outermost = found[-1]
+    outermost = fits_around[-1]
     checked = _checked_fits.get(outermost.estimator)
     if checked is None or checked.frame_id != id(outermost.frame) or checked.n_left == 0:
-        checked = _CheckedFit(id(outermost.frame), None, _count_fits(found))
+        checked = _CheckedFit(id(outermost.frame), None, _count_fits(fits_around))
         _checked_fits[outermost.estimator] = checked
         try:
-            _check(estimator, found, checked.n_left)
+            _check(estimator, fits_around, checked.n_left)
         except (BudgetExceededError, ValueError, Warning) as error:
             checked.refusal = partial(type(error), str(error))
     if checked.n_left is not None:
@@ -119,21 +119,23 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> None:
         raise checked.refusal()
 
 
-def _count_fits(found: list[_Around]) -> int | None:
+def _count_fits(fits_around: list[_Around]) -> int | None:
     """Return the number of fits that the estimators around a model make together, if known."""
-    known = [count for around in found if (count := around.n_fits) is not None]
-    return math.prod(known) if len(known) == len(found) else None
+    known = [count for around in fits_around if (count := around.n_fits) is not None]
+    return math.prod(known) if len(known) == len(fits_around) else None
 
 
-def _check(estimator: CheckedEstimator, found: list[_Around], n_fits: int | None) -> None:
+def _check(estimator: CheckedEstimator, fits_around: list[_Around], n_fits: int | None) -> None:
     """Check the estimators around a model, from the inside to the outside."""
-    for around in found:
+    for around in fits_around:
         if around.kind is STACK and around.estimator.cv != "prefit":
             arguments = around.frame.f_locals.get("fit_params", {})
             _check_final_estimator(around.name, around.estimator, arguments)
     if n_fits is not None and n_fits > 1:
-        _check_budget(estimator, n_fits, " around ".join(each.name for each in reversed(found)))
-    for around in found:
+        _check_budget(
+            estimator, n_fits, " around ".join(each.name for each in reversed(fits_around))
+        )
+    for around in fits_around:
         message = around.kind.leak(around.name, around.setting("scoring"))
         if message:
             warn(message, PrivacyLeakWarning)
@@ -175,20 +177,24 @@ def _running_fits() -> list[_Around]:
         if kind.module in sys.modules
     }
     codes = _function_codes()
-    found: list[_Around] = []
+    fits_around: list[_Around] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame := frame.f_back) is not None:
         name = frame.f_code.co_name
         if codes.get(name) is frame.f_code:
-            found.append(_Around(name, FUNCTIONS[name], frame.f_locals["estimator"], frame))
+            fits_around.append(_Around(name, FUNCTIONS[name], frame.f_locals["estimator"], frame))
         caller = frame.f_locals.get("self") if name == "fit" else None
         # A subclass may call `fit` of one estimator in several frames.
-        if caller is not None and not any(caller is each.estimator for each in found):
+        if caller is not None and not any(caller is each.estimator for each in fits_around):
             names = [name for name, kind in kinds.items() if isinstance(caller, kind)]
-            if found and found[-1].name in FUNCTIONS and any(ENCLOSING[n].folds for n in names):
-                found.pop()  # a part of that fit, which counts its calls
-            found += [_Around(name, ENCLOSING[name], caller, frame) for name in names]
-    return found
+            if (
+                fits_around
+                and fits_around[-1].name in FUNCTIONS
+                and any(ENCLOSING[n].folds for n in names)
+            ):
+                fits_around.pop()  # a part of that fit, which counts its calls
+            fits_around += [_Around(name, ENCLOSING[name], caller, frame) for name in names]
+    return fits_around
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid, check_cv
 
 #: Parameters that decide what a fit costs: where a search varies them, fits are not alike.
@@ -40,7 +41,7 @@ class Enclosing:
     """
 
     module: str
-    count_fits: Callable[[Any, Mapping[str, Any]], int | None]
+    count_fits: Callable[[BaseEstimator, Mapping[str, Any]], int | None]
     learns: str = ""
     remedy: str = ""
     scores: bool = False
@@ -56,7 +57,7 @@ class Enclosing:
         return _UNPAID_SCORES.format(name) if self.scores and not _is_own(scoring) else ""
 
 
-def _n_folds(estimator: Any) -> int | None:
+def _n_folds(estimator: BaseEstimator) -> int | None:
     try:
         return int(check_cv(estimator.cv, classifier=True).get_n_splits())
     except (TypeError, ValueError):  # folds that depend on rows
@@ -67,25 +68,25 @@ def _and_one(n_fits: int | None) -> int | None:
     return None if n_fits is None else n_fits + 1
 
 
-def _fits_of_stack(stack: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_stack(stack: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     return 1 if stack.cv == "prefit" else _and_one(_n_folds(stack))
 
 
-def _fits_of_calibration(calibration: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_calibration(calibration: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     n_folds = _n_folds(calibration)
     return _and_one(n_folds) if calibration.ensemble is False else n_folds
 
 
-def _fits_of_threshold(tuned: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_threshold(tuned: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     single = isinstance(tuned.cv, float)
     # Without a refit the model is fitted to the one part twice.
     return _and_one(1 if single else _n_folds(tuned))
 
 
-def _fits_of_search(search: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_search(search: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     is_grid = hasattr(search, "param_grid")
     grids = search.param_grid if is_grid else search.param_distributions
-    names = {name for each in (grids if isinstance(grids, list) else [grids]) for name in each}
+    names = {name for grid in (grids if isinstance(grids, list) else [grids]) for name in grid}
     if any(name.split("__")[-1] in _COST_PARAMETERS for name in names):
         return None
     # Older versions of scikit-learn have a variable, later ones an attribute.
@@ -94,48 +95,48 @@ def _fits_of_search(search: Any, fit: Mapping[str, Any]) -> int | None:
     return None if n_splits is None else n_candidates * int(n_splits) + bool(search.refit)
 
 
-def _fits_of_bag(bag: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_bag(bag: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     return int(bag.n_estimators)
 
 
-def _fits_of_vote(vote: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_vote(vote: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     models = [getattr(model, "steps", [("", model)])[-1][1] for _, model in vote.estimators]
     private = [model for model in models if hasattr(model, "accountant")]
     same = all(model.epsilon == private[0].epsilon for model in private)
     return len(private) if private and same else None
 
 
-def _fits_of_rest(rest: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_rest(estimator: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     return int(fit["Y"].shape[1])
 
 
-def _fits_of_pairs(pairs: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_pairs(pairs: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     return math.comb(len(pairs.classes_), 2)
 
 
-def _fits_of_outputs(outputs: Any, fit: Mapping[str, Any]) -> int | None:
+def _fits_of_outputs(outputs: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
     return int(fit["y"].shape[1])
 
 
-def _fits_of_folds(estimator: Any, call: Mapping[str, Any]) -> int | None:
+def _fits_of_folds(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
     return int(call["cv"].get_n_splits(call["X"], call["y"], call.get("groups")))
 
 
-def _fits_of_predictions(estimator: Any, call: Mapping[str, Any]) -> int | None:
+def _fits_of_predictions(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
     return len(call["splits"])
 
 
-def _fits_of_sizes(estimator: Any, call: Mapping[str, Any]) -> int | None:
+def _fits_of_sizes(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
     return len(call["cv_iter"]) * len(call["train_sizes_abs"])
 
 
-def _fits_of_values(estimator: Any, call: Mapping[str, Any]) -> int | None:
+def _fits_of_values(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
     if call["param_name"].split("__")[-1] in _COST_PARAMETERS:
         return None
     return len(call["param_range"]) * (_fits_of_folds(estimator, call) or 1)
 
 
-def _fits_of_permutations(estimator: Any, call: Mapping[str, Any]) -> int | None:
+def _fits_of_permutations(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
     return (1 + int(call["n_permutations"])) * (_fits_of_folds(estimator, call) or 1)
 
 

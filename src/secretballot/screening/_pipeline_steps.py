@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
@@ -54,7 +53,7 @@ def _warn_learned_targets(regressor: TransformedTargetRegressor) -> None:
         )
 
 
-def _learning_parts(step: Any) -> Iterator[BaseEstimator]:
+def _learning_parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
     """Yield the parts of a step that learn from rows."""
     parts = getattr(step, "steps", None) or getattr(step, "transformer_list", None)
     if parts is None:

@@ -22,7 +22,14 @@ from tests._quietly import quietly
 from tests.ensemble.multilabel._rows import N_LABELS, PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.ensemble import PublicData, Upsampling, Vanishing, Weighting
+from secretballot.checks import for_sklearn
+from secretballot.ensemble import (
+    PrivateTeacherEnsemble,
+    PublicData,
+    Upsampling,
+    Vanishing,
+    Weighting,
+)
 from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, StableTopK, TauVoting
@@ -249,13 +256,6 @@ def test_a_search_spends_for_each_fit():
     assert search.cv_results_["mean_test_roc_auc"].min() > 0.8
 
 
-class OnItself(type(ensemble_of())):
-    """For tests only: labels the private rows themselves."""
-
-    def fit(self, X, y):
-        return quietly(super().fit, X, y, X_public=PublicData(X, may_be_private=True))
-
-
 @pytest.mark.parametrize(
     "check",
     [
@@ -266,7 +266,6 @@ class OnItself(type(ensemble_of())):
     ids=lambda check: check.__name__,
 )
 def test_scikit_learn_on_labels(check):
-    ensemble = OnItself(
-        PER_LABEL, 3, student=PER_LABEL, mechanism=BinaryVoting(sigma=0.1, n_votes=3)
-    )
-    check("ensemble", ensemble.set_params(accountant=PrivacyAccountant(1e12, 1e-5)))
+    mechanism = BinaryVoting(sigma=0.1, n_votes=3)
+    ensemble = PrivateTeacherEnsemble(PER_LABEL, 3, student=PER_LABEL, mechanism=mechanism)
+    quietly(check, "ensemble", for_sklearn(ensemble))
