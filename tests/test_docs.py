@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scipy.special import ndtri
 from tests._fakes import calibrated
 from tests.games._references import tied
 
+from secretballot.__main__ import main
 from secretballot.accounting import PrivacyAccountant, price_plan
 from secretballot.accounting.pricing import PricedRows, pricing_for
 from secretballot.divergences import gaussian_delta
@@ -53,6 +55,12 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
             list(map(float, re.findall(NUMBER, text))) for text in (printed, shown)
         )
         assert figures == pytest.approx(expected, rel=DRAWN.get(name, 0))
+    for command in re.findall(r"^secretballot (.*)$", "".join(shell_blocks(name)), flags=re.M):
+        assert main(shlex.split(command)) == 0, command
+
+
+def shell_blocks(name):
+    return re.findall(r"^```sh\n(.*?)^```", PAGES[name], flags=re.S | re.M)
 
 
 CHARGED = "docs/development/how-a-release-is-charged.md"
