@@ -1,6 +1,6 @@
 """
-A grid search that is paid for
-==============================
+GridSearchCV of a PrivateTeacherEnsemble, paid for
+==================================================
 
 To choose a setting by how well it does on private records is to release something about them.
 Here the budget pays for every fit and every score of a grid search; then comes a cheaper way,

@@ -106,6 +106,14 @@ def test_refunds_fall_short(n_rows):
     assert agrees(shown, 100 * (1 - float(refund.mu2) / float(paid["everyone"].mu2)))
 
 
+def test_best_guess_of_the_front_page():
+    page = " ".join(PAGES["docs/index.md"].split())
+    (quoted,) = re.findall(r"which guess is right in at most (\S+) of 100", page)
+    statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row").statement()
+    assert "PrivacyAccountant(epsilon=1.0, delta=1e-5, unit=\"row\")" in page
+    assert f"guesses right in at most {quoted} of 100" in statement.summary["how_strongly"]
+
+
 def test_links_have_targets():
     """To a file of the repository; that they lead to pages on the site is checked by Sphinx."""
     links = [
