@@ -110,7 +110,7 @@ def test_best_guess_of_the_front_page():
     page = " ".join(PAGES["docs/index.md"].split())
     (quoted,) = re.findall(r"which guess is right in at most (\S+) of 100", page)
     statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row").statement()
-    assert "PrivacyAccountant(epsilon=1.0, delta=1e-5, unit=\"row\")" in page
+    assert 'PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row")' in page
     assert f"guesses right in at most {quoted} of 100" in statement.summary["how_strongly"]
 
 
