@@ -4,7 +4,7 @@ from _front_picture import save_in_modes
 
 PRIVATE, PUBLIC = "#b5542d", "#2f86b5"
 HEIGHTS = (3.4, 6.2, 4.4, 7.4, 2.6)
-NOISE = (1.3, -1.1, 0.8, -0.9, 1.5)
+NOISE = (-1.0, 0.9, 1.6, -0.6, 1.4)
 # Middles of the four columns, and of the two lines.
 COLUMNS = (7, 24, 45, 60)
 SUMS, VOTES = 27, 8.5
@@ -86,7 +86,7 @@ def draw_idea(figure, ink):
 
 def draw(app):
     """Draw it for both modes."""
-    save_in_modes("idea", (6.2, 3.7), draw_idea)
+    save_in_modes("idea", (5.6, 3.6), draw_idea)
 
 
 def setup(app):
