@@ -34,14 +34,11 @@ def measured():
     return epsilons, lines, float(re.search(r"boosting (\.\d+)", free)[1])
 
 
-def draw(app):
-    """Draw it twice."""
+def save_in_modes(name, size, draw_on):
+    """Save a picture twice: its ink is that of the mode."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    epsilons, lines, free = measured()
-    if set(lines) != set(SHOWN):
-        raise ValueError(f"README's table lacks {set(SHOWN) - set(lines)}")
     PLACE.mkdir(exist_ok=True)
     for mode, ink in INK.items():
         style = {
@@ -56,21 +53,31 @@ def draw(app):
             "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
         }
         with matplotlib.rc_context(style):
-            figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-            ax = figure.subplots()
-            ax.axhline(free, color=ink, linewidth=1, linestyle=":")
-            ax.text(2, free, "boosting without privacy", ha="right", va="bottom")
-            for name, values in lines.items():
-                label, marker, color, width = SHOWN[name]
-                ax.plot(epsilons, values, marker, color=color, lw=width, ms=6, label=label)
-            ax.set(xscale="log", ylabel="accuracy on other rows", xlabel="epsilon, one row's")
-            ax.set_xticks(epsilons, [f"{each:g}" for each in epsilons])
-            ax.minorticks_off()
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.legend(frameon=False, fontsize=10.5, loc="lower right")
-            figure.savefig(
-                PLACE / f"accuracy-{mode}.svg", transparent=True, metadata={"Date": None}
-            )
+            figure = Figure(figsize=size, layout="constrained")
+            draw_on(figure, ink)
+            figure.savefig(PLACE / f"{name}-{mode}.svg", transparent=True, metadata={"Date": None})
+
+
+def draw(app):
+    """Draw accuracies against epsilon."""
+    epsilons, lines, free = measured()
+    if set(lines) != set(SHOWN):
+        raise ValueError(f"README's table lacks {set(SHOWN) - set(lines)}")
+
+    def draw_accuracies(figure, ink):
+        ax = figure.subplots()
+        ax.axhline(free, color=ink, linewidth=1, linestyle=":")
+        ax.text(2, free, "boosting without privacy", ha="right", va="bottom")
+        for name, values in lines.items():
+            label, marker, color, width = SHOWN[name]
+            ax.plot(epsilons, values, marker, color=color, lw=width, ms=6, label=label)
+        ax.set(xscale="log", ylabel="accuracy on other rows", xlabel="epsilon, one row's")
+        ax.set_xticks(epsilons, [f"{each:g}" for each in epsilons])
+        ax.minorticks_off()
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, fontsize=10.5, loc="lower right")
+
+    save_in_modes("accuracy", (7.2, 4.6), draw_accuracies)
 
 
 def setup(app):

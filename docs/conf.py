@@ -1,6 +1,7 @@
 """Sphinx configuration."""
 
 import importlib
+import json
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import secretballot
 
-sys.path.insert(0, str(Path(__file__).parent))  # what draws the front page's picture
+sys.path.insert(0, str(Path(__file__).parent))  # what draws the front page's pictures
 sys.path.insert(0, str(Path(__file__).parents[1]))  # examples and benchmarks
 
 project = "secretballot"
@@ -27,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxext.opengraph",
     "_front_picture",
+    "_idea_picture",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
@@ -48,11 +50,13 @@ html_baseurl = ogp_site_url = os.environ.get("DOCS_URL", "")
 ogp_site_name = project
 ogp_social_cards = {"enable": False}
 
+VERSIONS = json.loads((Path(__file__).parent / "_static/versions.json").read_text())
+
 html_context = {"default_mode": "auto"}
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["versions.js"]
+html_js_files = ["versions.js", "titles.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_copy_source = False
@@ -61,7 +65,8 @@ html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "logo": {"text": project},
     "navbar_align": "left",
-    "navbar_end": ["version-switcher", "theme-switcher"],
+    # Where there is one version, there is nothing to switch.
+    "navbar_end": [*["version-switcher"] * (len(VERSIONS) > 1), "theme-switcher"],
     "header_links_before_dropdown": 7,
     # A file of the site itself: versions stand beside each other in one folder.
     "switcher": {"json_url": "_static/versions.json", "version_match": release},

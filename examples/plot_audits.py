@@ -1,6 +1,6 @@
 """
-Audits: catching noise that is too little
-=========================================
+Audits of mechanisms: catching noise that is too little
+=======================================================
 
 A guarantee is a proof and a program, and either can be wrong. An *audit* asks the outcomes: it
 draws them many times over in two worlds that differ in one person, and looks for anything that

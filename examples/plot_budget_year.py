@@ -1,6 +1,6 @@
 """
-A budget over a year
-====================
+PrivacyAccountant: a budget over a year
+=======================================
 
 An office decides in January what may be released about its people in a year. Every month it
 spends a part; in August somebody asks for more. You will see the ledger fill, what the office

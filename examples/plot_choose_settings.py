@@ -1,6 +1,6 @@
 """
-Choosing settings beforehand
-============================
+recommend_teachers: choosing settings beforehand
+================================================
 
 How many teachers? How many public records? Which vote? Trying it out on private records would
 cost budget; :func:`~secretballot.ensemble.recommend_teachers` computes it from public numbers

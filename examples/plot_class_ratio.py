@@ -1,6 +1,6 @@
 """
-Learning from shares, without a diagnosis
-=========================================
+MMDClassRatioEstimator: learning from shares, without a diagnosis
+=================================================================
 
 Eight clinics publish which share of their patients has a malignant tumour, with noise, and no
 diagnosis of anybody. That is enough to estimate the share in a new group, with an interval, and

@@ -1,6 +1,6 @@
 """
-A grid search that is paid for
-==============================
+GridSearchCV of a PrivateTeacherEnsemble, paid for
+==================================================
 
 To choose a setting by how well it does on private records is to release something about them.
 Here the budget pays for every fit and every score of a grid search; then comes a cheaper way,
@@ -166,5 +166,5 @@ plt.show()
 # The two ways do not search the same thing: the one tries numbers of teachers, the other students.
 # A search over students alone would pay for labels in every fit, as this one did.
 #
-# Where to go on: :doc:`/topics/students`, and :doc:`/theory/composition` for what else of
+# Where to go on: :doc:`/topics/students`, and :doc:`/guide/around` for what else of
 # scikit-learn may be put around an ensemble, or inside.

@@ -1,6 +1,6 @@
 """
-Hospitals that ask each other
-=============================
+Collaboration: hospitals that ask each other
+============================================
 
 Each of forty hospitals has measured a few patients' tumours. None may show its records to the
 others, nor a model that was trained on them. Three have seen benign tumours only, so that their

@@ -1,6 +1,6 @@
 """
-Everybody chooses how much privacy they want
-============================================
+Individual budgets of a PrivateTeacherEnsemble
+==============================================
 
 Before anything was computed, each of 37,222 people ticked a box: *strict*, *medium* or *open*.
 What is released must not give away more about anybody than the box they ticked allows. You will

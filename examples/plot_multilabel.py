@@ -1,6 +1,6 @@
 """
-Several labels: three ways to vote
-==================================
+PrivateTeacherEnsemble of several labels: three ways to vote
+============================================================
 
 A statistics office wants a model that guesses five facts about a person at once. Votes on every
 fact are five questions a record, and five times the cost; votes on whole sets of facts are one

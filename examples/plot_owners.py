@@ -1,6 +1,6 @@
 """
-One person, many rows
-=====================
+PrivateTeacherEnsemble with owners: one person, many rows
+=========================================================
 
 A clinic keeps a row for every visit, and some people come often. If one *row* is protected,
 somebody with thirty visits is promised far less than somebody with one. If the *owner* is, all

@@ -1,6 +1,6 @@
 """
-Prices of flats: terms, a pair of columns, intervals
-====================================================
+PrivateLinearRegression: terms, a pair of columns, intervals
+============================================================
 
 A linear regression of private sales: a piecewise linear effect of each column, a map of two
 columns that matter together, and the interval in which the price of the next flat lies. All of it

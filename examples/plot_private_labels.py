@@ -1,6 +1,6 @@
 """
-Private labels, told by a vote
-==============================
+PrivateTeacherEnsemble: private labels by a vote
+================================================
 
 A statistics office lets 37,222 people's records teach a program that anyone may have. It never
 shows a record: small models vote on 400 public records, noise is added to the votes, and only

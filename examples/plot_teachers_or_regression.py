@@ -1,6 +1,6 @@
 """
-Teachers or logistic regression: which wins when
-================================================
+PrivateTeacherEnsemble or PrivateLogisticRegression
+===================================================
 
 Two estimators, one budget. One lets small models vote, the other adds up what all records say
 about each column, with noise, and about each pair of columns. On a table the regression wins at

@@ -1,6 +1,6 @@
 """
-The busiest places of each day
-==============================
+private_top_k: the busiest places of each day
+=============================================
 
 A phone company counts how many of its customers were at each of 5,000 places of a city, and
 wants to say every day which were busiest. A market, a match, a quiet Sunday: how many are worth

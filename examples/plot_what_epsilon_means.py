@@ -1,6 +1,6 @@
 """
-What epsilon means: an attack
-=============================
+What epsilon means: an attack on a PrivateTeacherEnsemble
+=========================================================
 
 Somebody knows the answers of everyone in a poll but Anna's, and sees what was released. How sure
 can they be of hers? The attack is carried out thousands of times, as well as it can be done,

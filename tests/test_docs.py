@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scipy.special import ndtri
 from tests._fakes import calibrated
 from tests.games._references import tied
 
+from secretballot.__main__ import main
 from secretballot.accounting import PrivacyAccountant, price_plan
 from secretballot.accounting.pricing import PricedRows, pricing_for
 from secretballot.divergences import gaussian_delta
@@ -53,6 +55,12 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
             list(map(float, re.findall(NUMBER, text))) for text in (printed, shown)
         )
         assert figures == pytest.approx(expected, rel=DRAWN.get(name, 0))
+    for command in re.findall(r"^secretballot (.*)$", "".join(shell_blocks(name)), flags=re.M):
+        assert main(shlex.split(command)) == 0, command
+
+
+def shell_blocks(name):
+    return re.findall(r"^```sh\n(.*?)^```", PAGES[name], flags=re.S | re.M)
 
 
 CHARGED = "docs/development/how-a-release-is-charged.md"
@@ -96,6 +104,14 @@ def test_refunds_fall_short(n_rows):
     (match,) = re.finditer(sentence, " ".join(PAGES["docs/topics/budgets.md"].split()))
     shown = dict(zip([2, 10, 50], match.groups(), strict=True))[n_rows]
     assert agrees(shown, 100 * (1 - float(refund.mu2) / float(paid["everyone"].mu2)))
+
+
+def test_best_guess_of_the_front_page():
+    page = " ".join(PAGES["docs/index.md"].split())
+    (quoted,) = re.findall(r"which guess is right in at most (\S+) of 100", page)
+    statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row").statement()
+    assert 'PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row")' in page
+    assert f"guesses right in at most {quoted} of 100" in statement.summary["how_strongly"]
 
 
 def test_links_have_targets():

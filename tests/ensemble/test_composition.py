@@ -1,4 +1,4 @@
-"""What docs/theory/composition.md says of ensembles inside, behind and around other estimators."""
+"""Ensembles inside, behind and around other estimators: the pages composition.md and around.md."""
 
 import warnings
 

@@ -18,6 +18,8 @@ window.look = (() => {
       if (box.width && box.right > wide() + 1 && !scrolls(one))
         found.push(`${one.tagName} ${(one.innerText || one.src || "").slice(0, 60)}`);
     }
+    for (const one of document.querySelectorAll("article :is(h1, h2, h3)"))
+      if (one.scrollWidth > one.clientWidth + 1) found.push(`title ${one.innerText.slice(0, 60)}`);
     return found;
   };
 
