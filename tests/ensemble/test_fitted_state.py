@@ -52,7 +52,7 @@ def test_warnings_point_at_the_users_line(ensemble, private, public):
     with pytest.warns(UserWarning, match="the budget ended") as warned:
         ensemble.predict_private(public[0])
     assert here(warned)
-    ensemble.set_params(classes=None, epsilon=None)
+    ensemble.set_params(classes=None, epsilon=ensemble.accountant.epsilon_per_fit(2))
     with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:
         cross_validate(
             make_pipeline(ensemble.set_params(student=LogisticRegression())),

@@ -112,13 +112,15 @@ def test_a_fit_without_budget_costs_no_training(ensemble, private, public):
     assert ensemble.accountant.spent().n_releases == 1
 
 
-def test_teachers_survive_a_refused_release(ensemble, private, public):
+def test_a_refused_release_comes_before_the_teachers(ensemble, private, public):
     ensemble.set_params(mechanism=GNMax(sigma=1e-3))
     with pytest.raises(BudgetExceededError):
         ensemble.fit(*private, X_public=public[0])
     assert ensemble.accountant.spent().n_releases == 0
-    ensemble.set_params(mechanism=None)
-    assert ensemble.predict_private(public[0]).answered.all()
+    with pytest.raises(NotFittedError):
+        ensemble.predict_private(public[0])
+    ensemble.set_params(mechanism=None).fit(*private, X_public=public[0])
+    assert ensemble.n_answered_ == len(public[0])
 
 
 def test_an_accountant_may_come_later(private, public, accountant):

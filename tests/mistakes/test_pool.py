@@ -86,6 +86,7 @@ MISTAKES = (
         "one row repeated",
         r"tell a model little: 0 .constant.*columns=\[...\]",
         np.tile(ROWS[:1], (120, 1)),
+        LINEAR,
     ),
     pool(
         "another unit in the pool",

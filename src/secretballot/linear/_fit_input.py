@@ -240,7 +240,8 @@ def _warn_bounds(model: LinearModel, X: ArrayLike, names: Sequence[Hashable]) ->
         numbers = [name for name in names if name not in (model.categories or {})]
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
-        warn_private_extremes("bounds", read_bounds(model.bounds, numbers), cells)
+        bounds = read_bounds(model.bounds, numbers, dates=True)
+        warn_private_extremes("bounds", bounds, cells)
 
 
 def _row_schema(
