@@ -143,6 +143,7 @@ def test_missing_cells_of_monotone_columns_are_free():
     assert size.missing > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:.*tell a model little")
 @pytest.mark.parametrize("empty", ["size", "kind"])
 def test_a_column_without_any_public_cell_tells_only_whether_a_cell_is_there(empty):
     pool = table(300, 2)[0].assign(**{empty: None if empty == "kind" else np.nan})
@@ -153,7 +154,7 @@ def test_a_column_without_any_public_cell_tells_only_whether_a_cell_is_there(emp
     assert model.score(TEST, ANSWERS) > BEST - 0.03
 
 
-@pytest.mark.filterwarnings("error:.*do not fit")
+@pytest.mark.filterwarnings("error:.*do not fit", "ignore:.*tell a model little")
 def test_missing_cells_that_public_rows_have_too_are_no_misfits():
     many = (0.5, 0.7)
     model = classifier().fit(*table(3_000, 3, many), X_public=PublicData(table(300, 2, many)[0]))
