@@ -73,6 +73,7 @@ def behind(step, **options):
 LOG = FunctionTransformer(np.log)
 
 
+@pytest.mark.filterwarnings("ignore:cross_validate scores")
 @pytest.mark.usefixtures("routing")
 def test_a_pipeline_step_transforms_the_pool_if_routed():
     far, pool = np.exp(X), np.exp(POOL)

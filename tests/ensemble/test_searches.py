@@ -14,6 +14,9 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
+OWNERS = np.arange(200) // 4
+pytestmark = pytest.mark.filterwarnings("ignore:.* scores with held-out")
+
 
 def make(accountant, **parameters):
     learner = make_pipeline(StandardScaler(), LogisticRegression())
@@ -65,7 +68,7 @@ def test_a_bare_pool_that_could_be_sliced_is_refused(accountant, private):
     pool = private[0] + 0.1
     with pytest.raises(ValueError, match="PublicData"):
         cross_validate(
-            make(accountant, epsilon=5.0),
+            make(accountant, epsilon=15.0),
             *private,
             params={"X_public": pool},
             cv=2,
@@ -93,7 +96,6 @@ def test_an_exhausted_budget_fails_the_remaining_fits(private, public):
     assert accountant.spent().share <= 1
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
 def test_a_refit_without_budget_raises(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
     mechanism = accountant.calibrate(GNMax, n_rows=60, n_columns=2)
@@ -101,9 +103,6 @@ def test_a_refit_without_budget_raises(private, public):
     with pytest.raises(BudgetExceededError):
         search.fit(*private, X_public=PublicData(public[0]))
     assert accountant.spent().n_rows == 60
-
-
-OWNERS = np.arange(200) // 4
 
 
 def test_owners_without_metadata_routing(private, public):
@@ -125,7 +124,6 @@ def routing():
         yield
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
 @pytest.mark.usefixtures("routing")
 def test_owners_with_metadata_routing(private, public):
     accountant = PrivacyAccountant(500.0, 1e-5, unit="owner")

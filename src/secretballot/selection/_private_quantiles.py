@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant
@@ -186,12 +185,6 @@ def private_quantiles(
         for name, values in zip(names, columns_of(table), strict=True)
         if name in declared
     }
-    for name, numbers in columns.items():
-        if np.isnan(numbers).all():
-            raise ValueError(
-                f"X: column {name!r} holds no number; leave it out, or give bounds= of the columns "
-                f"of numbers alone, as a dict. {NOT_FOR_PUBLICATION}"
-            )
     warn_private_extremes("bounds", declared, columns)
     rank_grid = RankGrid.between(list(columns), declared, n_bins)
     sums = rank_grid.sums(list(columns.values()), people.weights, people.n)
