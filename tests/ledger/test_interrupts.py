@@ -23,6 +23,14 @@ def _not_patient(monkeypatch):
     monkeypatch.setattr(_file, "BUSY_TIMEOUT", 0.3)
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_arrive():
+    """Raise KeyboardInterrupt also where the program that began the tests ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "budget.ledger"
