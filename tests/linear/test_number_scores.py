@@ -195,6 +195,7 @@ def test_errors_are_clipped_where_the_noise_asks_for_it(fitted):
     assert fitted._error_scale(0.1, 500.0).largest_error == 40.0
 
 
+@pytest.mark.filterwarnings("ignore:target_bounds=.* over 100 times")
 def test_bounds_that_are_far_too_wide_cost_little():
     widths = []
     for bounds in (BOUNDS, (-100.0, 300.0), (-1_000.0, 3_000.0)):
