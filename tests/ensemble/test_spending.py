@@ -118,7 +118,7 @@ def test_too_little_noise_is_refused_before_training(ensemble, private, public):
     with pytest.raises(BudgetExceededError, match="use more noise"):
         ensemble.fit(*private, X_public=public[0])
     assert ensemble.accountant.entries() == []
-    assert not hasattr(ensemble, "n_teachers_")
+    assert not hasattr(ensemble, "_teachers")
 
 
 def test_teachers_survive_a_refused_release(ensemble, private, public, monkeypatch):
