@@ -17,6 +17,7 @@ from secretballot.accounting import (
     PrivacyLeakWarning,
 )
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ensemble._labelling import Labelling
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 
@@ -112,15 +113,23 @@ def test_a_fit_without_budget_costs_no_training(ensemble, private, public):
     assert ensemble.accountant.spent().n_releases == 1
 
 
-def test_a_refused_release_comes_before_the_teachers(ensemble, private, public):
+def test_too_little_noise_is_refused_before_training(ensemble, private, public):
+    ensemble.set_params(mechanism=GNMax(sigma=1e-3))
+    with pytest.raises(BudgetExceededError, match="use more noise"):
+        ensemble.fit(*private, X_public=public[0])
+    assert ensemble.accountant.entries() == []
+    assert not hasattr(ensemble, "_teachers")
+
+
+def test_teachers_survive_a_refused_release(ensemble, private, public, monkeypatch):
+    # As if another process had spent the budget during the training.
+    monkeypatch.setattr(Labelling, "check_affordable", lambda *_: None)
     ensemble.set_params(mechanism=GNMax(sigma=1e-3))
     with pytest.raises(BudgetExceededError):
         ensemble.fit(*private, X_public=public[0])
     assert ensemble.accountant.spent().n_releases == 0
-    with pytest.raises(NotFittedError):
-        ensemble.predict_private(public[0])
-    ensemble.set_params(mechanism=None).fit(*private, X_public=public[0])
-    assert ensemble.n_answered_ == len(public[0])
+    ensemble.set_params(mechanism=None)
+    assert ensemble.predict_private(public[0]).answered.all()
 
 
 def test_an_accountant_may_come_later(private, public, accountant):

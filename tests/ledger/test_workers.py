@@ -56,6 +56,7 @@ def test_equal_noise_would_be_noticed(tmp_path):
     assert [entry.seeded for entry in seeded.entries()] == [True, True]
 
 
+@pytest.mark.filterwarnings("ignore:.* scores with held-out")
 def test_a_grid_search_spends_from_one_named_ledger(tmp_path):
     path = tmp_path / "search.ledger"
     rng = np.random.default_rng(0)
