@@ -7,10 +7,10 @@ floats of integers. So numbers and texts are read alike from columns of any type
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,11 +123,48 @@ _BOOLEANS = {"true": True, "false": False}
 
 def read_texts(values: ArrayLike) -> NDArray[Any]:
     """Read a column as an array of texts, with None where a cell is missing."""
-    cells = column_cells(values)
-    if cells.dtype.kind == "O":
-        return _map_cells(cell_text, cells)
-    values, codes = np.unique(cells, return_inverse=True)  # one conversion for each value
-    return np.asarray(_map_cells(cell_text, values)[codes.reshape(len(cells))])
+    coded = read_coded_texts(values)
+    return np.array(coded.texts, dtype=object)[coded.codes]
+
+
+class CodedTexts(NamedTuple):
+    """A column of texts by the positions of its cells in a list of texts.
+
+    Attributes
+    ----------
+    texts : list of str or None
+        Texts, which may repeat; None for a missing cell.
+    codes : ndarray of shape (n_rows,)
+        Position of each cell's text.
+    """
+
+    texts: list[str | None]
+    codes: NDArray[np.intp]
+
+    def positions(self, known: Mapping[str | None, int], other: int) -> NDArray[np.intp]:
+        """Return the number that a mapping gives to each cell's text; `other` without one."""
+        table = np.array([known.get(text, other) for text in self.texts], dtype=np.intp)
+        return np.asarray(table[self.codes])
+
+
+def read_coded_texts(values: ArrayLike) -> CodedTexts:
+    """Read a column as its different texts and their positions."""
+    column: Any = values
+    if hasattr(getattr(column, "cat", None), "codes"):  # pandas; -1 is a missing cell
+        texts = _texts([*column.cat.categories, None])
+        return CodedTexts(texts, column.cat.codes.to_numpy().astype(np.intp) % len(texts))
+    cells = column_cells(column)
+    if cells.dtype.kind in _REAL:
+        numbers, codes = np.unique(cells, return_inverse=True)
+        return CodedTexts(_texts(numbers.tolist()), codes.reshape(len(cells)))
+    texts = _texts(cells.tolist())
+    positions = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+    codes = np.fromiter(map(positions.__getitem__, texts), np.intp, len(texts))
+    return CodedTexts(list(positions), codes)
+
+
+def _texts(cells: list[Any]) -> list[str | None]:
+    return [cell if type(cell) is str else cell_text(cell) for cell in cells]
 
 
 def cell_text(cell: object) -> str | None:

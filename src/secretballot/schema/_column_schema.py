@@ -17,6 +17,7 @@ from secretballot.schema._cells import (
     column_cells,
     is_missing,
     read_booleans,
+    read_coded_texts,
     read_days,
     read_durations,
     read_numbers,
@@ -184,8 +185,7 @@ class ColumnSchema:
             assert self.exact is not None
             return (read_times if self.kind == "time" else read_durations)(values, self.exact)
         if self.kind == "category":
-            codes = [self._category_codes.get(text, -1) for text in read_texts(values).tolist()]
-            return np.array(codes, dtype=np.intp)
+            return read_coded_texts(values).positions(self._category_codes, -1)
         return read_texts(values) if self.kind == "text" else read_objects(values)
 
     def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
@@ -196,6 +196,8 @@ class ColumnSchema:
             return np.asarray(np.isnat(plain))
         if self.kind == "category":
             return np.asarray(plain < 0)
+        if self.kind == "text":
+            return np.asarray(np.equal(plain, None).astype(np.bool_))
         return np.fromiter(map(is_missing, plain), bool, len(plain))
 
     def fill_missing(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:

@@ -235,6 +235,8 @@ def _polars_series(column: ColumnSchema, plain: NDArray[Any], polars: Any) -> An
 
 def as_objects(column: ColumnSchema, plain: NDArray[Any]) -> NDArray[Any]:
     """Return the cells of a column as objects, missing ones None."""
+    if column.kind == "text":
+        return plain
     cells = np.empty(len(plain), dtype=object)
     present = ~column.missing(plain)
     values = plain[present]

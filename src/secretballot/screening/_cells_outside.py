@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot.schema import ColumnSchema, RowSchema, cell_text, missing_cells, read_texts
+from secretballot.schema import (
+    ColumnSchema,
+    RowSchema,
+    cell_text,
+    missing_cells,
+    read_coded_texts,
+    read_texts,
+)
 
 #: Largest share of public cells that occur once in a column of categories: the probability of a new
 #: category in a new row (Good and Turing).
@@ -65,9 +72,7 @@ def _outside(
         if declared is None and _new_category_share(shown) > _NEW_CATEGORY_SHARE:
             return np.zeros(len(missing), dtype=bool)  # free text, or names
         public_texts = {*shown, *map(cell_text, declared or [])}
-        outside = np.fromiter(
-            (cell not in public_texts for cell in read_texts(private)), bool, len(missing)
-        )
+        outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
     return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.schema import read_numbers, read_texts
+from secretballot.schema import read_coded_texts, read_numbers
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
@@ -300,12 +300,8 @@ class CategoryBins:
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
         """Return the category of each row; -1 where it has none."""
-        positions: dict[str | None, int] = {
-            text: position for position, text in enumerate(self.categories.tolist())
-        }
-        positions[None] = -1
-        codes = [positions.get(text, self.other_code) for text in read_texts(column).tolist()]
-        return np.array(codes, dtype=np.intp)
+        positions = {text: position for position, text in enumerate(self.categories.tolist())}
+        return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the feature of each row, and its weight: 0 where the cell is missing."""

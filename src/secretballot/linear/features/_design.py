@@ -142,10 +142,17 @@ class Design:
         weights : ndarray of shape (n_rows,)
         """
         assert isinstance(self.features, csr_array)
+        n_merged = int(merge.max()) + 1
         entries = (self.features.data, merge[self.features.indices], self.features.indptr)
-        merged = csr_array(entries, shape=(self.shape[0], int(merge.max()) + 1))
-        weighted = merged.multiply(weights[:, None]).tocsr()
-        return np.asarray((weighted.T @ merged).toarray())
+        merged = csr_array(entries, shape=(self.shape[0], n_merged))
+        sums = np.zeros((n_merged, n_merged))
+        step = max(_BLOCK_SIZE // (8 * n_merged), 1)
+        for start in range(0, self.shape[0], step):
+            # Dense, as columns have few merged features.
+            rows = slice(start, start + step)
+            block = merged[rows].toarray()
+            sums += (block * weights[rows, None]).T @ block
+        return sums
 
     @property
     def _is_sparse(self) -> bool:
