@@ -17,7 +17,7 @@ from tests.mistakes._mistake import (
     numbers,
 )
 
-from secretballot import PublicData
+from secretballot import PrivacyAccountant, PublicData
 
 WORDS = np.where(LABELS == 1, "yes", "no")
 ONLY_NUMBERS = (numbers,)
@@ -160,3 +160,26 @@ MISTAKES = (
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
 def test_labels(mistake, make):
     check(mistake, make)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    accountant = PrivacyAccountant(4, 1e-5)
+    model = logistic(accountant, random_state=0, epsilon=3)
+    return model.fit(X, LABELS, X_public=POOL)
+
+
+@pytest.mark.parametrize("score", ["score_private", "confusion_private"])
+@pytest.mark.parametrize(
+    "y", [X[:, 0], WORDS, LABELS.astype(str)], ids=["numbers", "words", "texts of numbers"]
+)
+def test_a_score_of_other_labels(fitted, score, y):
+    before = len(fitted.accountant.entries())
+    with pytest.raises(ValueError, match="most labels in y are none of .*Give labels as those of"):
+        getattr(fitted, score)(X, y)
+    assert len(fitted.accountant.entries()) == before
+
+
+def test_a_score_with_a_few_other_labels(fitted):
+    few = np.where(np.arange(N) % 3, LABELS, 9)
+    assert fitted.score_private(X, few).accuracy < 0.8

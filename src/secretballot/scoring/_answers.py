@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
 
 
@@ -38,6 +39,31 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
             f"{name} has shape {table.shape}; a confusion matrix is of one class a row."
         )
     return codes_of(table, _as_table(classes, "classes"))
+
+
+def refuse_foreign_labels(y_true: ArrayLike, classes: ArrayLike | list[NDArray[Any]]) -> None:
+    """Raise ValueError if most private labels are none of the classes that a model predicts.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
+    classes : array-like, or list of ndarray
+        Classes; a list of arrays for several labels a row.
+    """
+    table = _as_table(y_true, "y")
+    several = isinstance(classes, list)
+    columns = table.T if table.ndim == 2 else table[None]
+    if len(columns) != (len(classes) if several else 1):
+        return  # its own error
+    for labels, known in zip(columns, classes if several else [np.asarray(classes)], strict=True):
+        foreign = codes_of(labels, known) < 0
+        if 2 * foreign.sum() > len(foreign):
+            example = labels[foreign][:1].tolist()
+            raise ValueError(
+                f"most labels in y are none of the classes {np.asarray(known).tolist()!r} that the "
+                f"model predicts, such as {example!r}: all of them would count as wrong answers. "
+                f"Give labels as those of fit. Nothing was spent. {NOT_FOR_PUBLICATION}"
+            )
 
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

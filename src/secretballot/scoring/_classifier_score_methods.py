@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
+from secretballot.scoring._answers import refuse_foreign_labels
 from secretballot.scoring._confusion import PrivateConfusion, confusion_private
 from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_methods import ScoreMethods
@@ -55,7 +56,8 @@ class ClassifierScoreMethods(ScoreMethods):
             Private rows of the people whom the budget protects: those of `fit`, or others. They
             are read as the public rows of `fit`: columns by name, invalid cells as missing.
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
-            Their labels. A label that is not in ``classes_`` is a wrong answer.
+            Their labels. A label that is not in ``classes_`` is a wrong answer; if most are not,
+            they are refused.
         owners, epsilon, sigma, level
             As for `secretballot.scoring.score_private`.
 
@@ -68,10 +70,11 @@ class ClassifierScoreMethods(ScoreMethods):
         BudgetExceededError
             If it doesn't fit the remaining budget; nothing is spent.
         ValueError
-            If columns are missing, or predictions for a row depend on other rows; nothing is
-            spent.
+            If columns are missing, most labels are no classes of the model, or predictions for a
+            row depend on other rows; nothing is spent.
         """
         predicted = self._predict_private(X, y, owners)
+        refuse_foreign_labels(y, self.classes_)
         return score_private(
             self._check_accountant(),
             y,
@@ -118,6 +121,7 @@ class ClassifierScoreMethods(ScoreMethods):
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
                 "score_private, or confusion_private for one of them."
             )
+        refuse_foreign_labels(y, self.classes_)
         return confusion_private(
             self._check_accountant(),
             y,
