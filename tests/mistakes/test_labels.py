@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from tests.mistakes._mistake import (
     CLASSIFIERS,
     LABELS,
+    POOL,
     TARGETS,
     Mistake,
     N,
@@ -165,7 +166,7 @@ def test_labels(mistake, make):
 @pytest.fixture(scope="module")
 def fitted():
     accountant = PrivacyAccountant(4, 1e-5)
-    model = logistic(accountant, random_state=0, epsilon=3)
+    model = logistic(accountant, epsilon=3)
     return model.fit(X, LABELS, X_public=POOL)
 
 
