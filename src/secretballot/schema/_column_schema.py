@@ -197,7 +197,7 @@ class ColumnSchema:
         if self.kind == "category":
             return np.asarray(plain < 0)
         if self.kind == "text":
-            return np.asarray(np.equal(plain, None).astype(np.bool_))
+            return np.fromiter((cell is None for cell in plain.tolist()), bool, len(plain))
         return np.fromiter(map(is_missing, plain), bool, len(plain))
 
     def fill_missing(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:

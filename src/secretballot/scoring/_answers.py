@@ -41,26 +41,26 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
     return codes_of(table, _as_table(classes, "classes"))
 
 
-def refuse_foreign_labels(y_true: ArrayLike, classes: ArrayLike | list[NDArray[Any]]) -> None:
+def refuse_foreign_labels(y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]) -> None:
     """Raise ValueError if most private labels are none of the classes that a model predicts.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
-    classes : array-like, or list of ndarray
+    classes : ndarray of shape (n_classes,), or list of ndarray
         Classes; a list of arrays for several labels a row.
     """
     table = _as_table(y_true, "y")
-    several = isinstance(classes, list)
     columns = table.T if table.ndim == 2 else table[None]
-    if len(columns) != (len(classes) if several else 1):
+    classes = classes if isinstance(classes, list) else [classes]
+    if len(columns) != len(classes):
         return  # its own error
-    for labels, known in zip(columns, classes if several else [np.asarray(classes)], strict=True):
+    for labels, known in zip(columns, classes, strict=True):
         foreign = codes_of(labels, known) < 0
         if 2 * foreign.sum() > len(foreign):
             example = labels[foreign][:1].tolist()
             raise ValueError(
-                f"most labels in y are none of the classes {np.asarray(known).tolist()!r} that the "
+                f"most labels in y are none of the classes {known.tolist()!r} that the "
                 f"model predicts, such as {example!r}: all of them would count as wrong answers. "
                 f"Give labels as those of fit. Nothing was spent. {NOT_FOR_PUBLICATION}"
             )

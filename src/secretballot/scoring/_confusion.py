@@ -19,7 +19,7 @@ from secretballot.scoring._intervals import (
 )
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, choose_count_noise
+from secretballot.scoring._score_price import Epsilon, NoiseChoice
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -183,9 +183,8 @@ def confusion_private(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
     people, n_cells = People.from_owners(accountant, owners, len(true)), len(names) ** 2
-    mechanism, scope = choose_count_noise(
-        accountant, people.n, n_cells, epsilon=epsilon, sigma=sigma, level=level
-    )
+    noise = NoiseChoice(epsilon, sigma, level)
+    mechanism, scope = noise.of_counts(accountant, people.n, n_cells)
     cells, counted = true * len(names) + predicted, (true >= 0) & (predicted >= 0)
     counts = np.bincount(cells[counted], people.weights[counted], n_cells)
     released = accountant.release(

@@ -12,7 +12,7 @@ from secretballot._views import Prose, Shown, View
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._intervals import quantile
-from secretballot.scoring._score_price import Epsilon, choose_noise, share_table
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, share_table
 from secretballot.scoring._targets import check_target_bounds
 
 if TYPE_CHECKING:
@@ -65,44 +65,30 @@ def unit_sum(sigma: float) -> VectorSum:
 def choose_sum_noise(
     accountant: PrivacyAccountant,
     n: int,
-    *,
-    epsilon: Epsilon,
-    sigma: float | None,
-    level: float,
+    noise: NoiseChoice,
 ) -> tuple[VectorSum, Scope]:
     """Choose the noise of a sum over `n` people's vectors, which are at most 1 apart."""
-    return choose_noise(
-        accountant,
-        unit_sum,
-        _DEFAULT_NOISE * math.sqrt(n),
-        None,
-        epsilon=epsilon,
-        sigma=sigma,
-        level=level,
-    )
+    return noise.choose(accountant, unit_sum, _DEFAULT_NOISE * math.sqrt(n), None)
 
 
 def price_of_scale(
     accountant: PrivacyAccountant,
     n: int,
     choose_scale: ScaleChoice,
-    *,
-    epsilon: Epsilon,
-    sigma: float | None,
-    level: float,
+    noise: NoiseChoice,
 ) -> RegressionScorePrice:
     """Compute the price of a score whose scale follows from its noise."""
     check_integer("n", n)
-    mechanism, scope = choose_sum_noise(accountant, n, epsilon=epsilon, sigma=sigma, level=level)
-    noise = mechanism.sigma / n
-    scale = choose_scale(noise)
-    error = math.hypot(scale.noise_error(noise), scale.sampling_error(n))
+    mechanism, scope = choose_sum_noise(accountant, n, noise)
+    noise_of_mean = mechanism.sigma / n
+    scale = choose_scale(noise_of_mean)
+    error = math.hypot(scale.noise_error(noise_of_mean), scale.sampling_error(n))
     return RegressionScorePrice(
         sigma=mechanism.sigma,
         share=accountant.price(mechanism, scope=scope),
-        half_width=quantile(level) * error,
+        half_width=quantile(noise.level) * error,
         largest_error=scale.largest_error,
-        level=level,
+        level=noise.level,
     )
 
 
@@ -158,4 +144,4 @@ def price_regression_score(
         check_number("target_std", target_std, above=0)
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error, r2=r2, target_std=target_std)
-    return price_of_scale(accountant, n, lambda _: scale, epsilon=epsilon, sigma=sigma, level=level)
+    return price_of_scale(accountant, n, lambda _: scale, NoiseChoice(epsilon, sigma, level))

@@ -15,7 +15,7 @@ from secretballot.scoring._intervals import Interval
 from secretballot.scoring._people import People
 from secretballot.scoring._regression_price import ScaleChoice, choose_sum_noise
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon
+from secretballot.scoring._score_price import Epsilon, NoiseChoice
 from secretballot.scoring._targets import check_target_bounds, read_predictions, read_targets
 
 if TYPE_CHECKING:
@@ -101,20 +101,16 @@ def release_errors(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     choose_scale: ScaleChoice,
+    noise: NoiseChoice,
     *,
     owners: ArrayLike | None,
-    epsilon: Epsilon,
-    sigma: float | None,
-    level: float,
     random_state: RandomState,
 ) -> PrivateRegressionScore:
     """Release the score of predictions in a scale that follows from the noise."""
     targets = read_targets(y_true, "y_true")
     predictions = read_predictions(y_pred, len(targets))
     people = People.from_owners(accountant, owners, len(targets))
-    mechanism, scope = choose_sum_noise(
-        accountant, people.n, epsilon=epsilon, sigma=sigma, level=level
-    )
+    mechanism, scope = choose_sum_noise(accountant, people.n, noise)
     scale = choose_scale(mechanism.sigma / people.n)
     released = accountant.release(
         mechanism,
@@ -126,10 +122,10 @@ def release_errors(
     moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, people.n)
     return PrivateRegressionScore(
         r2=moments.r2,
-        r2_interval=moments.r2_interval(level),
+        r2_interval=moments.r2_interval(noise.level),
         rmse=moments.rmse,
-        rmse_interval=moments.rmse_interval(level),
-        level=level,
+        rmse_interval=moments.rmse_interval(noise.level),
+        level=noise.level,
         n=people.n,
         unit=people.unit,
         sigma=mechanism.sigma,
@@ -227,9 +223,7 @@ def regression_score_private(
         y_true,
         y_pred,
         lambda _: scale,
+        NoiseChoice(epsilon, sigma, level),
         owners=owners,
-        epsilon=epsilon,
-        sigma=sigma,
-        level=level,
         random_state=random_state,
     )

@@ -13,7 +13,7 @@ from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._regression_price import RegressionScorePrice, price_of_scale
 from secretballot.scoring._regression_score import PrivateRegressionScore, release_errors
 from secretballot.scoring._score_methods import ScoreMethods
-from secretballot.scoring._score_price import Epsilon
+from secretballot.scoring._score_price import Epsilon, NoiseChoice
 
 
 class RegressorScoreMethods(ScoreMethods):
@@ -84,10 +84,8 @@ class RegressorScoreMethods(ScoreMethods):
             y,
             predicted,
             partial(self._error_scale, largest_error=largest_error),
+            NoiseChoice(epsilon, sigma, level),
             owners=owners,
-            epsilon=epsilon,
-            sigma=sigma,
-            level=level,
             random_state=self._next_seed(),
         )
 
@@ -117,7 +115,5 @@ class RegressorScoreMethods(ScoreMethods):
             self._check_accountant(),
             n,
             partial(self._error_scale, largest_error=largest_error),
-            epsilon=epsilon,
-            sigma=sigma,
-            level=level,
+            NoiseChoice(epsilon, sigma, level),
         )

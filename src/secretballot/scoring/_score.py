@@ -12,7 +12,7 @@ from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._answers import right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
-from secretballot.scoring._score_price import Epsilon, choose_count_noise
+from secretballot.scoring._score_price import Epsilon, NoiseChoice
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -138,9 +138,8 @@ def score_private(
     """
     right = right_answers(y_true, y_pred)
     people = People.from_owners(accountant, owners, len(right))
-    mechanism, scope = choose_count_noise(
-        accountant, people.n, 1, epsilon=epsilon, sigma=sigma, level=level
-    )
+    noise = NoiseChoice(epsilon, sigma, level)
+    mechanism, scope = noise.of_counts(accountant, people.n, 1)
     released = accountant.release(
         mechanism,
         [[float(people.total(right))]],

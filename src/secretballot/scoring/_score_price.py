@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._tables import percent
@@ -59,43 +59,44 @@ def share_table(share: float | dict[str, float]) -> Table:
     return Table(("level", "", "of the budget"), rows)
 
 
-def choose_noise(
-    accountant: PrivacyAccountant,
-    make: Callable[..., M],
-    default: float,
-    n_columns: int | None,
-    *,
-    epsilon: Epsilon,
-    sigma: float | None,
-    level: float,
-) -> tuple[M, Scope]:
-    """Choose the noise by `sigma`, by `epsilon` or by default; return its scope too."""
-    check_number("level", level, above=0, below=1)
-    if epsilon is not None and sigma is not None:
-        raise ValueError(
-            f"epsilon={epsilon!r} and sigma={sigma!r}: give one of them, the largest "
-            "cost or the noise; or neither."
-        )
-    scope = accountant.scope(epsilon)
-    if epsilon is not None:
-        return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope
-    return make(sigma=float(default if sigma is None else sigma)), scope
+class NoiseChoice(NamedTuple):
+    """Noise of a score: by its largest cost, or as given, or by default; and its intervals' level.
 
+    Attributes
+    ----------
+    epsilon : float, dict of str to float or None
+    sigma : float or None
+    level : float
+    """
 
-def choose_count_noise(
-    accountant: PrivacyAccountant,
-    n: int,
-    n_columns: int,
-    *,
-    epsilon: Epsilon,
-    sigma: float | None,
-    level: float,
-) -> tuple[NoisyCounts, Scope]:
-    """Choose the noise of counts of `n` people."""
-    default = _DEFAULT_NOISE * math.sqrt(n) / 2
-    return choose_noise(
-        accountant, NoisyCounts, default, n_columns, epsilon=epsilon, sigma=sigma, level=level
-    )
+    epsilon: Epsilon
+    sigma: float | None
+    level: float
+
+    def choose(
+        self,
+        accountant: PrivacyAccountant,
+        make: Callable[..., M],
+        default: float,
+        n_columns: int | None,
+    ) -> tuple[M, Scope]:
+        """Return the mechanism with this noise, and its scope."""
+        check_number("level", self.level, above=0, below=1)
+        if self.epsilon is not None and self.sigma is not None:
+            raise ValueError(
+                f"epsilon={self.epsilon!r} and sigma={self.sigma!r}: give one of them, the largest "
+                "cost or the noise; or neither."
+            )
+        scope = accountant.scope(self.epsilon)
+        if self.epsilon is not None:
+            return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope
+        return make(sigma=float(default if self.sigma is None else self.sigma)), scope
+
+    def of_counts(
+        self, accountant: PrivacyAccountant, n: int, n_columns: int
+    ) -> tuple[NoisyCounts, Scope]:
+        """Choose the noise of counts of `n` people."""
+        return self.choose(accountant, NoisyCounts, _DEFAULT_NOISE * math.sqrt(n) / 2, n_columns)
 
 
 def price_score(
@@ -141,12 +142,10 @@ def price_score(
     if n_classes is not None:
         check_integer("n_classes", n_classes, least=2)
     n_columns = 1 if n_classes is None else n_classes**2
-    mechanism, scope = choose_count_noise(
-        accountant, n, n_columns, epsilon=epsilon, sigma=sigma, level=level
-    )
+    noise = NoiseChoice(epsilon, sigma, level)
+    mechanism, scope = noise.of_counts(accountant, n, n_columns)
     # The accuracy of a confusion matrix is the sum of n_classes noisy cells.
-    noise = mechanism.sigma * n_columns**0.25
-    low, high = population_interval(n / 2, n, noise, level)
+    low, high = population_interval(n / 2, n, mechanism.sigma * n_columns**0.25, level)
     return ScorePrice(
         sigma=mechanism.sigma,
         share=accountant.price(mechanism, n_columns=n_columns, scope=scope),
