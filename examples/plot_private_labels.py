@@ -68,17 +68,26 @@ ensemble = PrivateTeacherEnsemble(
     n_teachers=None,  # as many as are advised
     student=student,
     classes=[0, 1],  # said beforehand, not learned from private records
+    epsilon=accountant.epsilon_per_fit(share=0.9),  # a tenth of the budget is for a score
     accountant=accountant,
 )
 ensemble.fit(X_private, y_private, X_public=X_public)
 
 # %%
-# That was the release: 400 labels, for the whole budget.
+# That was the release: 400 labels, for nine tenths of the budget.
 
 print(
     f"{ensemble.n_teachers_} teachers have about {len(y_private) // ensemble.n_teachers_} records "
     f"each; the noise on the votes for an answer is about {ensemble.mechanism_.sigma:.0f} votes"
 )
+
+# %%
+# How good the student is
+# -----------------------
+# The office has true answers of its private records, and none of others. It buys a score: the
+# share of right answers on private records, with noise and an interval. This figure may be shown.
+
+ensemble.score_private(X_private, y_private)
 
 # %%
 # What the office signs
@@ -92,8 +101,7 @@ accountant.statement()
 # What it was worth
 # -----------------
 # The true answers of the public records, and of 7,600 further people, judge here. Nothing was
-# trained or tuned on them, but for what is called "without privacy". An office that has no such
-# answers can buy a score: :func:`~secretballot.scoring.score_private`.
+# trained or tuned on them, but for what is called "without privacy".
 
 labels, answered = ensemble.pool_labels_
 print(f"{np.mean(labels[answered] == y_public[answered]):.1%} of the private labels are right")
