@@ -48,6 +48,7 @@ def teachers(accountant, **settings):
     )
 
 
+@pytest.mark.filterwarnings("ignore:the last residual is:UserWarning")  # few rows
 @pytest.mark.parametrize("epsilon", [0.5, None])
 @pytest.mark.parametrize("public", [POOL, None])
 @pytest.mark.parametrize("make", [logistic, linear])
@@ -62,6 +63,21 @@ def test_a_linear_fit_chooses_and_spends_what_was_said(make, public, epsilon):
     assert accountant.spent().share == pytest.approx(price.share["everyone"], rel=1e-4)
     assert (price.sizes["n_rounds"], price.sizes["n_bins"]) == (model.n_rounds_, model.n_bins_)
     assert (price.problem, price.remaining) == ("", {"everyone": 1.0})
+
+
+@pytest.mark.filterwarnings("ignore:the last residual is:UserWarning")  # few rows
+@pytest.mark.parametrize("n_scored", [None, 1_500])
+@pytest.mark.parametrize("make", [logistic, linear])
+def test_the_price_of_the_score_is_what_it_will_cost(make, n_scored):
+    """Fewer rows cost more, and numbers four times as much as classes."""
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    model = make(accountant, epsilon=0.5)
+    price = model.price_fit(N, POOL, n_scored=n_scored)
+    model.fit(X, Y, X_public=POOL)
+    before = accountant.spent().share
+    model.score_private(X[:n_scored], Y[:n_scored])
+    assert accountant.spent().share - before == pytest.approx(price.score.share, rel=1e-6)
+    assert f"score, {price.score.precision}" in str(price)
 
 
 @pytest.mark.parametrize("n_outputs", [3, 5])

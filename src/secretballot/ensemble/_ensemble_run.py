@@ -296,7 +296,6 @@ def price_run(
     return price_of_fits(
         accountant,
         scope,
-        n_people,
         n_fits,
         share=share,
         sizes=sizes,

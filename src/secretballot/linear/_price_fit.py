@@ -79,7 +79,6 @@ def price_linear_fit(
     return price_of_fits(
         accountant,
         scope,
-        n_units,
         n_fits,
         share=by_level(accountant.price(size.whole_fit, scope=scope)),
         sizes={**sizes, "signal": size.signal},

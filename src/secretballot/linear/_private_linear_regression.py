@@ -23,8 +23,10 @@ from secretballot.linear._monotone_posterior import rounded_coefficients
 from secretballot.linear.rounds import NumberResponse
 from secretballot.scoring import (
     ErrorScale,
+    RegressionScorePrice,
     RegressorScoreMethods,
     check_target_bounds,
+    price_regression_score,
     read_targets,
 )
 from secretballot.screening import warn_private_extremes
@@ -218,6 +220,10 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
         check_is_fitted(self)
         return self._expected_errors.scale(noise, largest_error)
+
+    def _price_later_score(self, accountant: PrivacyAccountant, n: int) -> RegressionScorePrice:
+        bounds = check_target_bounds(self.target_bounds)
+        return price_regression_score(accountant, n, target_bounds=bounds)
 
     def _response_without_rows(self, n_labels: int | None) -> NumberResponse:
         if n_labels is not None:

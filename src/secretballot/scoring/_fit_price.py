@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from secretballot._errors import BudgetExceededError
@@ -15,6 +15,7 @@ from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.ledger import ONLY_LEVEL
 from secretballot.mechanisms import NoisyCounts
+from secretballot.scoring._regression_price import RegressionScorePrice
 from secretballot.scoring._score_price import ScorePrice, price_score
 
 V = TypeVar("V")
@@ -33,8 +34,8 @@ class FitPrice(Shown):
         Share of the whole budget that a fit takes, per level.
     remaining : dict of str to float
         Share of the whole budget that is left now, per level.
-    score : ScorePrice or None
-        Price of `score_private` on as many rows, or owners; None if it does not fit what is left.
+    score : ScorePrice, RegressionScorePrice or None
+        Price of `score_private` afterwards; None if it does not fit what is left.
     n_fits : int
         Fits that are to follow, such as those of a search.
     epsilon_per_fit : float, dict of str to float or None
@@ -49,7 +50,7 @@ class FitPrice(Shown):
 
     share: Mapping[str, float]
     remaining: Mapping[str, float]
-    score: ScorePrice | None
+    score: ScorePrice | RegressionScorePrice | None
     n_fits: int
     epsilon_per_fit: float | Mapping[str, float] | None
     sizes: Mapping[str, float]
@@ -68,8 +69,7 @@ class FitPrice(Shown):
         if self.n_fits > 1:
             steps = [("one fit", self.share), (f"{self.n_fits} fits", self._all_fits)]
         if self.score is not None:
-            precision = f"+-{self.score.half_width:.1%}"
-            steps.append((f"score, {precision}", by_level(self.score.share)))
+            steps.append((f"score, {self.score.precision}", by_level(self.score.share)))
         steps.append(("left now", self.remaining))
         rows: list[list[Cell]] = []
         for step, shares in steps:
@@ -128,6 +128,7 @@ class FitPriceMethods(ABC):
         *,
         n_fits: int = 1,
         n_labels: int | None = None,
+        n_scored: int | None = None,
     ) -> FitPrice:
         """Compute the price of `fit`, and what is known of its quality beforehand. Free.
 
@@ -144,6 +145,9 @@ class FitPriceMethods(ABC):
             for each fold, and one more with ``refit=True``.
         n_labels : int, default=None
             Number of labels, where a row has several.
+        n_scored : int, default=None
+            Number of rows, or owners, of a score after the fit; fewer cost more. None: those of
+            the fit.
 
         Returns
         -------
@@ -166,7 +170,13 @@ class FitPriceMethods(ABC):
         check_integer("n_fits", n_fits)
         if n_labels is not None:
             check_integer("n_labels", n_labels, least=2)
-        return self._price_fit(n, X_public, n_fits, n_labels)
+        if n_scored is None:
+            n_scored = sum(n.values()) if isinstance(n, Mapping) else n
+        check_integer("n_scored", n_scored)
+        score: ScorePrice | RegressionScorePrice | None = None
+        with suppress(BudgetExceededError):
+            score = self._price_later_score(self.accountant, n_scored)
+        return replace(self._price_fit(n, X_public, n_fits, n_labels), score=score)
 
     @abstractmethod
     def _price_fit(
@@ -176,13 +186,18 @@ class FitPriceMethods(ABC):
         n_fits: int,
         n_labels: int | None,
     ) -> FitPrice:
-        """Compute the price; the numbers are checked."""
+        """Compute the price without a score's; the numbers are checked."""
+
+    def _price_later_score(
+        self, accountant: PrivacyAccountant, n: int
+    ) -> ScorePrice | RegressionScorePrice:
+        """Compute the price of `score_private` before a fit."""
+        return price_score(accountant, n)
 
 
 def price_of_fits(
     accountant: PrivacyAccountant,
     scope: Scope,
-    n: int,
     n_fits: int,
     *,
     share: Mapping[str, float] | None = None,
@@ -197,24 +212,20 @@ def price_of_fits(
     accountant : PrivacyAccountant
     scope : Scope
         Scope with the cap of one fit.
-    n : int
-        Number of rows, or owners.
     n_fits : int
     share : mapping, default=None
         Share of the whole budget that one fit takes, per level. None: all that it may.
     sizes, problem, expected
         As in `FitPrice`.
     """
-    score = epsilon_per_fit = None
-    with suppress(BudgetExceededError):
-        score = price_score(accountant, n)
+    epsilon_per_fit = None
     with suppress(BudgetExceededError):
         epsilon_per_fit = accountant.epsilon_per_fit(n_fits)
     remaining = by_level(accountant.remaining())
     return FitPrice(
         share=price_of_all(accountant, scope) if share is None else share,
         remaining={level: report.share for level, report in remaining.items()},
-        score=score,
+        score=None,
         n_fits=n_fits,
         epsilon_per_fit=epsilon_per_fit,
         sizes=sizes,

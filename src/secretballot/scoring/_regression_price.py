@@ -50,8 +50,13 @@ class RegressionScorePrice(Shown):
     largest_error: float
     level: float
 
+    @property
+    def precision(self) -> str:
+        """Half-width of the interval of R^2, as a text."""
+        return f"R^2 +-{self.half_width:.2g}"
+
     def _view(self) -> View:
-        width = f"R^2 +-{self.half_width:.2g} at {self.level:.0%}, noise {self.sigma:.3g}"
+        width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g}"
         clipped = f"errors count up to {self.largest_error:,.4g}"
         parts = (share_table(self.share), Prose.of(width, clipped, quiet=True))
         return View("RegressionScorePrice", parts)

@@ -47,8 +47,13 @@ class ScorePrice(Shown):
     half_width: float
     level: float
 
+    @property
+    def precision(self) -> str:
+        """Half-width of the interval, as a text."""
+        return f"+-{self.half_width:.1%}"
+
     def _view(self) -> View:
-        width = f"+-{self.half_width:.1%} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
+        width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
         return View("ScorePrice", (share_table(self.share), Prose.of(width, quiet=True)))
 
 
