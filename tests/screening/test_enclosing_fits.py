@@ -1,5 +1,6 @@
 """Fits within other estimators: refused together before the first, and warned of what leaks."""
 
+import json
 import warnings
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import BudgetExceededError, PrivacyAccountant, PrivateLogisticRegression
 from secretballot.accounting import PrivacyLeakWarning
@@ -26,14 +27,14 @@ Y = (X[:, 0] > 0).astype(int)
 GRID = {"n_bins": [2, 3]}
 
 
-def model(epsilon=None):
+def model(epsilon=None, accountant=None):
     return PrivateLogisticRegression(
         classes=[0, 1],
         bounds=(-4, 4),
         epsilon=epsilon,
         rounds=1,
         interactions=0,
-        accountant=PrivacyAccountant(4.0, 1e-5),
+        accountant=accountant or PrivacyAccountant(4.0, 1e-5),
     )
 
 
@@ -157,3 +158,26 @@ def test_a_refused_search_keeps_no_rows():
         search.fit(X, Y)
     refusal = _enclosing_fits._checked_fits[search].refusal()
     assert refusal.__traceback__ is None
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_statement_names_what_learned_without_noise(n_jobs):
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    inside = model(accountant.epsilon_per_fit(3), accountant)
+    CalibratedClassifierCV(inside, cv=3, n_jobs=n_jobs).fit(X, Y)
+    notes = [json.loads(entry.note) for entry in accountant.entries()]
+    assert sum(map(bool, notes)) >= 6  # settling has none
+    assert all(note["learned_around"] == ["CalibratedClassifierCV"] for note in notes if note)
+    assert "NOT PROTECTED: what was learned from private rows" in str(accountant.statement())
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+def test_the_statement_names_steps_that_learned():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    make_pipeline(StandardScaler(), model(2.0, accountant)).fit(X, Y)
+    (name,) = json.loads(accountant.entries()[0].note)["learned_around"]
+    assert name == "the step 'standardscaler' of a Pipeline (StandardScaler)"
+    before = len(accountant.entries())
+    model(1.0, accountant).fit(X, Y)
+    assert "learned_around" not in accountant.entries()[before].note

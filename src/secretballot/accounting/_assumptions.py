@@ -45,10 +45,11 @@ _ABOUT_REPLACED = {
 }
 
 _ALWAYS = (
-    "The public rows are public, those that were labelled and those that features were fitted on, "
-    "and so are the bags that were counted. Whoever is in a public row is not protected.",
-    "Nothing was fitted on the private data as a whole (scalers, encoders, selected features), and "
-    "no setting was chosen by looking at it, or at a score on it that is not listed above.",
+    "Rows that were given as public (to be labelled, or to fit features on) are public, and so are "
+    "bags that were counted. Whoever is in a public row is not protected.",
+    "But for what is named as not protected, nothing was fitted on the private data as a whole "
+    "(scalers, encoders, selected features), and no setting was chosen by looking at it, or at a "
+    "score on it that is not listed above.",
     "Nothing else that depends on private rows was handed out: no teachers, votes, private scores "
     "or plots, no errors, warnings, logs or running times.",
     "This ledger is the only budget for this data. What was released under another one adds to "

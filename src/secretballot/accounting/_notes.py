@@ -121,6 +121,14 @@ NOTE_WORDS: dict[str, NoteWord] = {
         },
         {None: "rows that were used as public ones, and may be private"},
     ),
+    "learned_around": _typed(list, "a list of names")._replace(
+        sentences={
+            None: "In {} A STEP, A CALIBRATION, A THRESHOLD OR A SEARCH AROUND THE MODEL LEARNED "
+            "FROM PRIVATE ROWS, OR SCORED WITH THEM, WITHOUT NOISE. What it learned or chose, and "
+            "its scores, are outside the guarantee; the notes of the releases name it."
+        },
+        outside={None: "what was learned from private rows around a model, without noise"},
+    ),
     "priced": _choice(
         {
             "as one plan": "In {} all rows were one plan, fixed before anything was drawn, and "

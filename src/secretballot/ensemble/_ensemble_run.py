@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,10 +65,10 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             "X_public was given but accountant=None: labels are not released without a "
             "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
         )
-    if accountant is not None:
-        check_enclosing_fits(ensemble)
+    leaks = [] if accountant is None else check_enclosing_fits(ensemble)
     prepare = prepare_parties if is_parties(ensemble.estimator) else prepare_rows
     data = prepare(ensemble, arguments)
+    data = replace(data, facts=replace(data.facts, learned_around=leaks))
     labelling = Labelling(data.facts, Randomness.from_seed(ensemble.random_state))
     fitted.data, fitted.labelling = data, labelling
     mechanism, choice, check = None, None, None

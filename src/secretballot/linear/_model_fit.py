@@ -115,7 +115,7 @@ def run_fit(
             "accountant=None: nothing is learned from private rows without a budget. Use "
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
-    check_enclosing_fits(model)
+    leaks = check_enclosing_fits(model)
     data = check_input(model, X, y, X_public, owners, budgets)
     _check_public_rows(model, data)
     response = data.response
@@ -181,6 +181,8 @@ def run_fit(
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
         note["public_may_be_private"] = True
+    if leaks:
+        note["learned_around"] = leaks
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
     if check is not None:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from secretballot._errors import BudgetExceededError, PrivacyLeakWarning, warn
 from secretballot.scoring import by_level, price_of_all
 from secretballot.screening._enclosing_kinds import ENCLOSING, FUNCTIONS, STACK, Enclosing
-from secretballot.screening._pipeline_steps import warn_learned_steps
+from secretballot.screening._pipeline_steps import learned_steps
 from secretballot.screening._public_rows_check import CheckedEstimator
 
 #: Rounding of the charges of fits that use their epsilon up.
@@ -46,6 +46,11 @@ class _Around(NamedTuple):
         return self.frame.f_locals.get(name)
 
     @property
+    def leak(self) -> str:
+        """Describe what it learns or scores without noise; empty if there is nothing."""
+        return self.kind.leak(self.name, self.setting("scoring"))
+
+    @property
     def is_parallel(self) -> bool:
         return bool(effective_n_jobs(self.setting("n_jobs")) > 1)
 
@@ -69,41 +74,63 @@ _checked_clones: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 class CheckedCloneMixin:
     """Mixin of models whose copies for several workers are checked together, before they fit."""
 
+    #: What around the fit of this copy learns without noise: workers don't see the call stack.
+    _leaks_around: list[str]
+
     def __sklearn_clone__(self) -> Any:
-        check_enclosing_clones(self)  # type: ignore[arg-type]
-        return super().__sklearn_clone__()  # type: ignore[misc]
+        leaks = check_enclosing_clones(self)  # type: ignore[arg-type]
+        leaks = leaks or getattr(self, "_leaks_around", [])
+        clone = super().__sklearn_clone__()  # type: ignore[misc]
+        if leaks:
+            clone._leaks_around = leaks
+        return clone
 
 
-def check_enclosing_clones(estimator: CheckedEstimator) -> None:
-    """Refuse copies of a model for several workers if all their fits can't be paid."""
+def check_enclosing_clones(estimator: CheckedEstimator) -> list[str]:
+    """Refuse copies of a model for several workers if all their fits can't be paid.
+
+    Returns
+    -------
+    list of str
+        What around the fits of the copies learns, or scores, without noise.
+    """
     fits_around = _running_fits()
     if estimator.accountant is None or not any(around.is_parallel for around in fits_around):
-        return
-    outermost = fits_around[-1]
+        return []
+    outermost, leaks = fits_around[-1], [around.name for around in fits_around if around.leak]
     if _checked_clones.get(outermost.estimator) == id(outermost.frame):
-        return
+        return leaks
     try:
         n_fits = _count_fits(fits_around)
     except KeyError:  # a copy that is made before the folds are known
-        return
+        return []
     _checked_clones[outermost.estimator] = id(outermost.frame)
     _check(estimator, fits_around, n_fits)
+    return leaks
 
 
-def check_enclosing_fits(estimator: CheckedEstimator) -> None:
+def check_enclosing_fits(estimator: CheckedEstimator) -> list[str]:
     """Refuse a fit if those of the estimators around it can't all be paid, and warn of leaks.
 
     The first fit decides for all, before anything is spent. The estimators are found on the call
     stack. With several workers only a refit would be, which is not the first: there
     `check_enclosing_clones` decides.
+
+    Returns
+    -------
+    list of str
+        What around the fit learns, or scores, without noise; for the note of its releases.
     """
-    fits_around = _running_fits()
+    fits_around, steps = _running_fits(), learned_steps()
+    leaks = [around.name for around in fits_around if around.leak]
+    leaks += vars(estimator).pop("_leaks_around", [])
+    leaks = list(dict.fromkeys([*leaks, *(step.name for step in steps)]))
     if any(around.is_parallel for around in fits_around):
         _checked_clones.pop(fits_around[-1].estimator, None)
-        return
+        return leaks
     if not fits_around:
-        warn_learned_steps()
-        return
+        _warn_leaks([step.warning for step in steps])
+        return leaks
     outermost = fits_around[-1]
     checked = _checked_fits.get(outermost.estimator)
     if checked is None or checked.frame_id != id(outermost.frame) or checked.n_left == 0:
@@ -117,6 +144,7 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> None:
         checked.n_left -= 1
     if checked.refusal is not None:
         raise checked.refusal()
+    return leaks
 
 
 def _count_fits(fits_around: list[_Around]) -> int | None:
@@ -135,11 +163,13 @@ def _check(estimator: CheckedEstimator, fits_around: list[_Around], n_fits: int 
         _check_budget(
             estimator, n_fits, " around ".join(each.name for each in reversed(fits_around))
         )
-    for around in fits_around:
-        message = around.kind.leak(around.name, around.setting("scoring"))
-        if message:
-            warn(message, PrivacyLeakWarning)
-    warn_learned_steps()
+    leaks = [around.leak for around in fits_around]
+    _warn_leaks([*leaks, *(step.warning for step in learned_steps())])
+
+
+def _warn_leaks(warnings: list[str]) -> None:
+    for warning in filter(None, warnings):
+        warn(warning, PrivacyLeakWarning)
 
 
 def _check_final_estimator(name: str, stack: Any, arguments: Mapping[str, Any]) -> None:

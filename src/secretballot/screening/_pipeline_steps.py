@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from types import FrameType
+from typing import NamedTuple
 
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
@@ -12,45 +13,53 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from secretballot._errors import PrivacyLeakWarning, warn
+
+class LearnedStep(NamedTuple):
+    """Step that a running fit has fitted to private rows."""
+
+    name: str
+    warning: str
 
 
-def warn_learned_steps() -> None:
-    """Warn of steps that running fits of pipelines have fitted to private rows.
+def learned_steps() -> list[LearnedStep]:
+    """Return the steps that running fits of pipelines have fitted to private rows.
 
     The pipelines are found on the call stack. Steps that learn nothing, and frozen ones, are not
     meant.
     """
+    steps = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame := frame.f_back) is not None:
-        pipeline = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
-        if isinstance(pipeline, TransformedTargetRegressor):
-            _warn_learned_targets(pipeline)
-        if not isinstance(pipeline, Pipeline):
-            continue
-        for name, step in pipeline.steps[:-1]:
-            learners = sorted({type(part).__name__ for part in _learning_parts(step)})
-            if learners:
-                warn(
-                    f"the step {name!r} of the Pipeline ({', '.join(learners)}) was fitted to all "
-                    "private rows, without noise: the guarantee does not cover what it learned. "
-                    "Put it inside, where it sees public rows or the rows of one teacher: "
-                    "features=make_pipeline(step, ...) of a linear model, or "
-                    "PrivateTeacherEnsemble(make_pipeline(step, estimator)). Or fit it to public "
-                    "rows, and pass FrozenEstimator(step).",
-                    PrivacyLeakWarning,
-                )
+        fitting = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        if isinstance(fitting, TransformedTargetRegressor):
+            if any(_learning_parts(fitting.transformer)):
+                steps.append(_learned_targets(type(fitting.transformer).__name__))
+        elif isinstance(fitting, Pipeline):
+            for name, step in fitting.steps[:-1]:
+                learners = sorted({type(part).__name__ for part in _learning_parts(step)})
+                if learners:
+                    steps.append(_learned_step(name, ", ".join(learners)))
+    return steps
 
 
-def _warn_learned_targets(regressor: TransformedTargetRegressor) -> None:
-    if any(_learning_parts(regressor.transformer)):
-        warn(
-            f"transformer={type(regressor.transformer).__name__} of TransformedTargetRegressor was "
-            "fitted to all private targets, without noise: the guarantee does not cover what it "
-            "learned. Give func= and inverse_func=, which learn nothing; target_bounds= scales the "
-            "targets.",
-            PrivacyLeakWarning,
-        )
+def _learned_step(name: str, learners: str) -> LearnedStep:
+    return LearnedStep(
+        f"the step {name!r} of a Pipeline ({learners})",
+        f"the step {name!r} of the Pipeline ({learners}) was fitted to all private rows, without "
+        "noise: the guarantee does not cover what it learned. Put it inside, where it sees public "
+        "rows or the rows of one teacher: features=make_pipeline(step, ...) of a linear model, or "
+        "PrivateTeacherEnsemble(make_pipeline(step, estimator)). Or fit it to public rows, and "
+        "pass FrozenEstimator(step).",
+    )
+
+
+def _learned_targets(name: str) -> LearnedStep:
+    return LearnedStep(
+        f"transformer={name} of TransformedTargetRegressor",
+        f"transformer={name} of TransformedTargetRegressor was fitted to all private targets, "
+        "without noise: the guarantee does not cover what it learned. Give func= and "
+        "inverse_func=, which learn nothing; target_bounds= scales the targets.",
+    )
 
 
 def _learning_parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
