@@ -280,3 +280,11 @@ def test_days_of_a_cell_are_the_same_whatever_the_other_cells_are(kind, others):
         alone = read_days(np.array([cell], dtype=object), kind)[0]
         for column in (pd.Series([cell, *others]), np.array([cell, *others], dtype=object)):
             np.testing.assert_equal(read_days(column, kind)[0], alone)
+
+
+def test_public_columns_come_in_any_order():
+    """Columns go together by name, and new rows have the order of the private ones."""
+    fitted = model().fit(X, Y, X_public=PublicData(POOL[POOL.columns[::-1]]))
+    assert list(fitted.feature_names_in_) == list(X.columns)
+    assert [each.name for each in fitted.columns_] == list(X.columns)
+    assert fitted.score(X, Y) > 0.9

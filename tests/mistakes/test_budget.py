@@ -2,18 +2,21 @@
 
 import pytest
 from tests.mistakes._mistake import (
+    ALL,
     LABELS,
     LINEAR,
     POOL,
+    TARGETS,
     Mistake,
     X,
     cases,
     check,
     logistic,
+    numbers,
     teachers,
 )
 
-from secretballot import GNMax, PrivacyAccountant
+from secretballot import BudgetExceededError, GNMax, PrivacyAccountant
 
 
 def opened(name, message, *arguments, **options):
@@ -27,6 +30,19 @@ def second_fit(_):
     n_entries = len(given.entries())
     try:
         model.fit(X, LABELS, X_public=POOL)
+    finally:
+        assert len(given.entries()) == n_entries
+
+
+def greedy_fit(make):
+    """Fit a model again with an epsilon of which a part is left."""
+    given = PrivacyAccountant(4.0, 1e-5)
+    model = make(given, epsilon=given.epsilon_per_fit(share=0.8))
+    y = TARGETS if make is numbers else LABELS
+    model.fit(X, y, X_public=POOL)
+    n_entries = len(given.entries())
+    try:
+        model.fit(X, y, X_public=POOL)
     finally:
         assert len(given.entries()) == n_entries
 
@@ -190,6 +206,15 @@ MISTAKES = (
     ),
     Mistake("noise as text", "sigma='5' must be a finite number", lambda _: GNMax(sigma="5")),
 )
+
+
+@pytest.mark.filterwarnings("ignore:the last residual is:UserWarning")  # few rows
+@pytest.mark.parametrize("make", ALL)
+def test_an_epsilon_that_is_not_left(make):
+    """A fit never takes less than was asked for without a word."""
+    message = r"takes 80.0% of the budget, and 20.0% is left.*epsilon_per_fit\(\) for what is left"
+    with pytest.raises(BudgetExceededError, match=message):
+        greedy_fit(make)
 
 
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))

@@ -5,8 +5,11 @@ import pytest
 from tests.mistakes._mistake import (
     CLASSIFIERS,
     JOBS,
+    LABELS,
     LINEAR,
     PUBLIC_JOBS,
+    PUBLIC_TABLE,
+    TABLE,
     Mistake,
     N,
     X,
@@ -18,6 +21,7 @@ from tests.mistakes._mistake import (
 from secretballot import PublicData
 
 OWNERS, OWNED = np.arange(N) // 2, {"unit": "owner"}
+BALANCED = np.concatenate([np.arange(N), np.flatnonzero(LABELS)])
 LEVELS = {"strict": 2.0, "generous": 4.0}
 
 
@@ -60,6 +64,22 @@ MISTAKES = (
     owners("one owner of all rows", "Use about|lower n_teachers", np.zeros(N, dtype=int)),
     Mistake(
         "groups for owners", "'groups'; it takes X, y, X_public, owners", data={"groups": OWNERS}
+    ),
+    Mistake(
+        "rows copied to balance classes",
+        "X holds .* copies of other rows.*class_weight='balanced'.*owners=X.index",
+        data={"X": TABLE.iloc[BALANCED], "y": LABELS[BALANCED], "X_public": PUBLIC_TABLE},
+        models=CLASSIFIERS,
+    ),
+    Mistake(
+        "names of columns in private rows alone",
+        "X has names of columns and X_public has none.*Give both",
+        data={"X": TABLE},
+    ),
+    Mistake(
+        "names of columns in public rows alone",
+        "X_public has names of columns and X has none.*Give both",
+        data={"X_public": PublicData(PUBLIC_TABLE)},
     ),
     Mistake("levels of one budget", "Open it with one per level", data={"budgets": ["strict"] * N}),
     levels(

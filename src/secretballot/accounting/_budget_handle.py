@@ -12,7 +12,7 @@ from secretballot._numbers import as_float, check_integer, check_number
 from secretballot._sizes import check_size
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
-from secretballot.accounting._equal_fits import equal_caps
+from secretballot.accounting._equal_fits import check_left, equal_caps
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._replay import history, spent_by_level, timeline
@@ -266,6 +266,10 @@ class BudgetHandle:
         return _without_only_level(
             equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
         )
+
+    def check_left(self, scope: Scope) -> None:
+        """Raise BudgetExceededError if a scope's whole epsilon is more than what is left. Free."""
+        check_left(self._ledger.budget, self._ledger.totals(), scope)
 
     @property
     def epsilon(self) -> float | dict[str, float]:

@@ -12,6 +12,9 @@ from secretballot.ledger import Budget, LevelBudget, Scope, Totals
 #: The relative rounding of a price, and of each term of a sum of charges.
 _PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
+#: Largest part of a fit's epsilon that may be lacking, for sums of other charges.
+_LACKING = 1e-6
+
 #: Halvings of the interval in which the largest epsilon lies.
 _HALVINGS = 60
 
@@ -41,6 +44,33 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
             )
         caps[level.name] = _largest_cap(budget, level, part * amount, part * delta)
     return caps
+
+
+def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
+    """Refuse a scope whose epsilon is more than what is left, of the budget or of its own.
+
+    Where costs depend on the votes nothing is refused: what is left depends on them too.
+    """
+    if budget.is_sensitive or scope.epsilon is None:
+        return
+    headroom = Limits(budget).headroom(totals, budget.names)
+    for level in budget.levels:
+        cap = scope.cap(level.name)
+        if cap is None:
+            continue
+        amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
+        left, _ = headroom[level.name]
+        if amount * (1 - _LACKING) > left:
+            raise BudgetExceededError(
+                f"epsilon={scope.epsilon!r} takes {min(amount / level.amount, 1):.1%} of the budget"
+                f"{_of_level(level, budget)}, and {max(left / level.amount, 0):.1%} is left: what "
+                "was asked for can't be had. Nothing was released or spent. Pass "
+                "epsilon=accountant.epsilon_per_fit() for what is left, or epsilon=None."
+            )
+
+
+def _of_level(level: LevelBudget, budget: Budget) -> str:
+    return f" of {level.name!r}" if len(budget.levels) > 1 else ""
 
 
 def _largest_cap(budget: Budget, level: LevelBudget, amount: float, delta: float) -> float:

@@ -32,7 +32,7 @@ from secretballot.ensemble._read_target import check_targets, target_of_data, ta
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 from secretballot.schema import RowSchema, column_names
-from secretballot.screening import check_target_left_out
+from secretballot.screening import check_target_left_out, warn_repeated_rows
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -122,6 +122,8 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
     labels = check_targets(y)
     check_lengths("y", labels, _num_samples(labels), _num_samples(table))
     check_target_left_out(table, y)
+    if owners is None:
+        warn_repeated_rows(X)
     n_rows = _num_samples(table)
     pool, schema = _read_pool(ensemble, X_public, table)
     learned_types = types_learned(table) if schema is None or not schema.container else []

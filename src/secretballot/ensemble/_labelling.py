@@ -101,6 +101,8 @@ class Labelling:
             warn_noise(adapted, plan, n_columns, n_queries, learns=learns)
             self.plain_mechanism = mechanism
             return adapted
+        if in_fit and self.scope is not None and ensemble.reservation is None:
+            accountant.check_left(self.scope)
         n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
         sigmas = []
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows
+from secretballot.schema import match_order
 from secretballot.screening import check_no_shared_rows
 
 
@@ -78,7 +79,9 @@ def declared_private(X_public: Rows | PublicData | None) -> bool:
 
 
 def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
-    """Return the rows of a pool; refuse private rows, and what cross-validation may have sliced.
+    """Return the rows of a pool, with columns in the order of X.
+
+    Private rows are refused, and what cross-validation may have sliced.
 
     X are the private rows, if any. A slice of a pool looks like a pool, so a bare one must not be
     as long as X.
@@ -102,4 +105,4 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
             f"X_public has as many rows as X ({_num_samples(X)}): scikit-learn slices such an "
             "argument in cross-validation. Pass X_public=PublicData(X_public) instead."
         )
-    return rows
+    return rows if X is None else match_order(rows, X)

@@ -48,7 +48,11 @@ from secretballot.schema import (
     read_bounds,
 )
 from secretballot.scoring import People
-from secretballot.screening import check_target_left_out, warn_private_extremes
+from secretballot.screening import (
+    check_target_left_out,
+    warn_private_extremes,
+    warn_repeated_rows,
+)
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -132,7 +136,6 @@ def check_input(
         check_row_order(name, values, X)
     table = private_table(X)
     response = model._read_response(y, table)
-    check_target_left_out(table, y)
     n_rows = _num_samples(table)
     assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
@@ -152,6 +155,9 @@ def check_input(
         validate_data(model, table, reset=True, skip_check_array=True)
     choice = ColumnChoice.of(model.columns, table if pool is None else pool)
     table = choice.select(table)
+    check_target_left_out(table, y)
+    if model.accountant.unit == "row":
+        warn_repeated_rows(X)
     if pool is not None:
         pool = choice.select(pool, "X_public")
     names, columns = list(choice.names), list[PublicColumn]()

@@ -121,6 +121,7 @@ def run_fit(
     response = data.response
     response.warn()
     randomness, scope = Randomness.from_seed(model.random_state), accountant.scope(model.epsilon)
+    accountant.check_left(scope)
     warn_settings(accountant, model.epsilon, data.levels, data.n_units)
     randomness.check_ledger(accountant)
     model._scope = scope

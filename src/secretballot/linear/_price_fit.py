@@ -68,6 +68,7 @@ def price_linear_fit(
     )
     problem = expected = ""
     try:
+        accountant.check_left(scope)
         check_signal(size.signal, n_units)
     except BudgetExceededError as error:
         problem = str(error)

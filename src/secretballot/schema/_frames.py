@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.schema._column_schema import ColumnSchema
@@ -173,6 +173,23 @@ def column_names(X: ArrayLike) -> list[Any] | None:
     """Return the names of columns; None if they have none, or are numbered 0, 1, 2 and so on."""
     names = list(getattr(X, "columns", ()))
     return None if not names or names == list(range(len(names))) else names
+
+
+def match_order(X_public: Any, X: Any) -> Any:
+    """Return public rows with their columns in the order of private ones, where both are named.
+
+    Warns where only one of them has names.
+    """
+    names, wanted = column_names(X_public), column_names(X)
+    if (names is None) != (wanted is None):
+        first, second = ("X_public", "X") if wanted is None else ("X", "X_public")
+        warn(
+            f"{first} has names of columns and {second} has none: columns go by their position. "
+            "Give both as data frames, or both as arrays."
+        )
+        return X_public
+    is_reordered = names != wanted and Counter(names) == Counter(wanted)
+    return X_public[wanted] if is_reordered else X_public
 
 
 def columns_of(X: ArrayLike) -> list[Any]:
