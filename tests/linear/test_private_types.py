@@ -109,7 +109,7 @@ def test_type_of_one_cell_with_declared_bounds():
 
 
 def test_columns_are_matched_by_name():
-    runs = [asked(X, Y, POOL, classes=[0, 1]) for X in (ROWS, ROWS[ROWS.columns[::-1]])]
+    runs = [asked(ROWS, Y, rows, classes=[0, 1]) for rows in (POOL, POOL[POOL.columns[::-1]])]
     assert furthest(*runs) == 0
 
 

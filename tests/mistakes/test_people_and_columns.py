@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.mistakes._mistake import (
     CLASSIFIERS,
+    COLUMNS,
     JOBS,
     LABELS,
     LINEAR,
@@ -80,6 +81,36 @@ MISTAKES = (
         "names of columns in public rows alone",
         "X_public has names of columns and X has none.*Give both",
         data={"X_public": PublicData(PUBLIC_TABLE)},
+    ),
+    declared(
+        "bounds of another unit", "lie outside of bounds.*in the unit of the column", (50, 99)
+    ),
+    declared(
+        "dates of another country as bounds",
+        "such as '2024-12-31'",
+        dict.fromkeys(range(4), ("01.02.2019", "31.12.2023")),
+    ),
+    Mistake(
+        "categories spelt otherwise, without public rows",
+        "none of categories.'job'., such as 'Clerk'.*as they are spelt",
+        data={"X": JOBS, "X_public": None},
+        settings={
+            "bounds": dict.fromkeys(COLUMNS, (-5, 5)),
+            "categories": {"job": ["Clerk", "Nurse"]},
+        },
+        models=LINEAR,
+    ),
+    Mistake(
+        "days before months, without public rows",
+        r"'job' can't be read as numbers or dates.*to_datetime\(X\[column\], dayfirst=True\)",
+        data={"X": JOBS.assign(job="31.12.2023"), "X_public": None},
+        settings={
+            "bounds": {
+                **dict.fromkeys(COLUMNS, (-5, 5)),
+                "job": ("2019-01-01", "2024-01-01"),
+            }
+        },
+        models=LINEAR,
     ),
     Mistake("levels of one budget", "Open it with one per level", data={"budgets": ["strict"] * N}),
     levels(

@@ -49,6 +49,7 @@ from secretballot.schema import (
 )
 from secretballot.scoring import People
 from secretballot.screening import (
+    check_declared_columns,
     check_target_left_out,
     warn_private_extremes,
     warn_repeated_rows,
@@ -168,12 +169,13 @@ def check_input(
         if not isinstance(model.features, str):
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
-    table, misfits = schema.read(table)
+    given = table
+    table, misfits = schema.read(given)
     if not choice.is_named:
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     if pool is not None:
         warn_columns(public_readings(columns, categories))
-    _warn_bounds(model, table, names)
+    _check_declared(model, given, table, names, without_public_rows=pool is None)
     return FitInput(
         X=table,
         schema=schema,
@@ -239,15 +241,34 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
         )
 
 
-def _warn_bounds(model: LinearModel, X: ArrayLike, names: Sequence[Hashable]) -> None:
-    """Warn of bounds that were read from private rows."""
+def _check_declared(
+    model: LinearModel,
+    given: ArrayLike,
+    as_read: ArrayLike,
+    names: Sequence[Hashable],
+    *,
+    without_public_rows: bool,
+) -> None:
+    """Warn of bounds that were read from private rows; refuse what most rows do not have."""
+    read = dict(zip(names, columns_of(as_read), strict=True))
+    categories = declared_categories(model, names)
+    is_declared = model.features in ("auto", "additive") and (
+        model.bounds is not None or bool(categories)
+    )
+    if without_public_rows and is_declared:
+        declared_bounds(model, names, categories)  # its own errors first
     if model.bounds is not None:
-        cells = dict(zip(names, columns_of(X), strict=True))
-        numbers = [name for name in names if name not in (model.categories or {})]
+        numbers = [name for name in names if name not in categories]
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
         bounds = read_bounds(model.bounds, numbers, dates=True)
-        warn_private_extremes("bounds", bounds, cells)
+        warn_private_extremes("bounds", bounds, read)
+    else:
+        bounds = {}
+    if without_public_rows and is_declared:
+        table = as_table(given, np.shape(as_read)[1:], "X")
+        cells = dict(zip(names, columns_of(table), strict=True))
+        check_declared_columns(cells, read, bounds, categories)
 
 
 def _row_schema(

@@ -142,7 +142,8 @@ def run_fit(
     n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)
     search = FeatureSearch.of(accountant, model.features, data, features, 1 + n_rounds, scope)
-    n_releases = 1 + n_rounds + (data.X_public is None) + (search.n_pilot if search else 0)
+    asks_ranks = isinstance(features, AdditiveBins) and has_few_public_rows(data)
+    n_releases = 1 + n_rounds + asks_ranks + (search.n_pilot if search else 0)
     pairs = PairSearch.of(
         accountant,
         model.interactions,

@@ -61,7 +61,10 @@ def _bounds_by_column(
 def _checked_pair(name: Hashable, pair: ArrayLike, dates: bool) -> tuple[float, float]:
     low, high = (_days_of(pair) if dates else None) or _numbers_of(pair)
     if not 0 < high - low < math.inf:
-        raise ValueError(f"bounds of {name!r} are {pair!r}; give (low, high), low below high.")
+        kinds = "numbers, or dates such as '2024-12-31'" if dates else "numbers"
+        raise ValueError(
+            f"bounds of {name!r} are {pair!r}; give (low, high), low below high, as {kinds}."
+        )
     return low, high
 
 

@@ -181,7 +181,7 @@ def match_order(X_public: Any, X: Any) -> Any:
     Warns where only one of them has names.
     """
     names, wanted = column_names(X_public), column_names(X)
-    if (names is None) != (wanted is None):
+    if (names is None) != (wanted is None) and np.shape(X_public)[1:] == np.shape(X)[1:]:
         first, second = ("X_public", "X") if wanted is None else ("X", "X_public")
         warn(
             f"{first} has names of columns and {second} has none: columns go by their position. "

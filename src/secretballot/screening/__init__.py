@@ -4,6 +4,9 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot.screening._cells_outside import cells_outside as cells_outside
+from secretballot.screening._declared_columns import (
+    check_declared_columns as check_declared_columns,
+)
 from secretballot.screening._enclosing_fits import CheckedCloneMixin as CheckedCloneMixin
 from secretballot.screening._enclosing_fits import check_enclosing_fits as check_enclosing_fits
 from secretballot.screening._private_extremes import (

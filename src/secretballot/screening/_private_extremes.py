@@ -19,7 +19,7 @@ def warn_private_extremes(
     bounds: Mapping[Hashable, tuple[float, float]],
     columns: Mapping[Hashable, ArrayLike],
 ) -> None:
-    """Warn if all bounds are extremes that one person each has: they were read from private rows.
+    """Warn if all bounds are extremes, and one is a single person's: they were read from rows.
 
     Parameters
     ----------
@@ -28,19 +28,23 @@ def warn_private_extremes(
     columns : mapping of column to array-like of shape (n_rows,)
         Private cells.
     """
-    if not bounds or not all(_are_extremes(bounds[name], columns[name]) for name in bounds):
+    people = [_people_at_ends(bounds[name], columns[name]) for name in bounds]
+    if not people or min(map(min, people)) != 1:
         return
     shown = ", ".join(f"{bounds[name]!r}" for name in list(bounds)[:_MOST_NAMED])
     warn(
-        f"{parameter}: {shown} are the least and largest private value, which one person each has. "
-        "Bounds are public, so these values are too, outside the guarantee. Declare bounds that "
-        f"are known without these rows, such as (0, 120) of ages. {NOT_FOR_PUBLICATION}",
+        f"{parameter}: {shown} are the least and largest private value, some of which one person "
+        "has. Bounds are public, so these values are too, outside the guarantee. Declare bounds "
+        "that are known without these rows, such as (0, 120) of ages. "
+        f"{NOT_FOR_PUBLICATION}",
         PrivacyLeakWarning,
     )
 
 
-def _are_extremes(pair: tuple[float, float], cells: ArrayLike) -> bool:
-    x = read_numbers(cells)
-    low, high = pair
-    within = bool(np.nanmin(x, initial=np.inf) == low and np.nanmax(x, initial=-np.inf) == high)
-    return within and int((x == low).sum()) == 1 == int((x == high).sum())
+def _people_at_ends(pair: tuple[float, float], cells: ArrayLike) -> tuple[int, int]:
+    """Count the people who have each bound; 0 where it is not the least or largest value."""
+    x, (low, high) = read_numbers(cells), pair
+    return (
+        int((x == low).sum()) if np.nanmin(x, initial=np.inf) == low else 0,
+        int((x == high).sum()) if np.nanmax(x, initial=-np.inf) == high else 0,
+    )

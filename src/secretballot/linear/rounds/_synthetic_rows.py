@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features import AdditiveBins, Floats
+from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, Floats
 from secretballot.linear.rounds._reference_rows import (
     COPULA_SIZE,
     N_SYNTHETIC,
@@ -42,7 +42,7 @@ def copula_reference_rows(
     weights of the rows: coefficients would be too large where private rows are more frequent than
     reference rows.
 
-    Without public rows one more sum is released, the products of the columns' ranks.
+    Without public rows, or with few, one more sum is released, the products of the columns' ranks.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def copula_reference_rows(
     assert not isinstance(public, np.ndarray)
     noise = mechanism.sigma / rows.total
     margins = column_margins(features, residuals, means, noise, public)
-    if isinstance(public, csr_array):
+    if public is not None and public.shape[0] >= FEW_PUBLIC_ROWS:
         correlations, precisions = public_correlations(features, margins, public)
     else:
         margins = [
@@ -73,6 +73,11 @@ def copula_reference_rows(
         correlations, precisions = released_correlations(
             margins, plan.release(mechanism, products)[0] / (scale * rows.total), noise / scale
         )
+        if public is not None:
+            shown, shown_precisions = public_correlations(features, margins, public)
+            correlations = correlations * precisions + shown * shown_precisions
+            precisions = precisions + shown_precisions
+            correlations = correlations / precisions
     synthetic = draw_rows(features, margins, correlations, precisions)
     reference = ReferenceRows.from_rows(public, synthetic, COPULA_SIZE)
     unlike = [
