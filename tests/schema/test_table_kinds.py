@@ -61,6 +61,7 @@ def frame(rows, library="pandas"):
 
 @pytest.mark.parametrize("make", ESTIMATORS)
 @pytest.mark.parametrize("public", ["array", "pandas", "polars"])
+@pytest.mark.filterwarnings("ignore:X has names of columns")
 def test_private_frames_are_read_with_any_public_table(make, public):
     pytest.importorskip("polars")
     pool = POOL if public == "array" else frame(POOL, public)
