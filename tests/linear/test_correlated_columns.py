@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear.features import AdditiveBins, NumberBins
+from secretballot.linear.rounds import _synthetic_rows
 from secretballot.linear.rounds._synthetic_rows import (
     ColumnMargins,
     draw_rows,
@@ -51,6 +52,31 @@ def test_ranks_are_middles_of_shares():
     ranked = ColumnMargins(shares, np.array([0.1, 1.0, -0.3])).ranked(order)
     np.testing.assert_allclose(ranked.scores, [0.25, 0.875, -0.625], atol=2**-10)
     assert abs(ranked.mean) < 1e-3
+
+
+def test_few_public_rows_are_no_worse_than_none(monkeypatch):
+    """Correlations of 39 columns come from a release as well as from 25 rows."""
+    rng = np.random.default_rng(3)
+    loads, effects = rng.normal(size=(3, 39)), rng.normal(size=39)
+    hidden = rng.normal(size=(2 * N + 25, 3)) @ loads + rng.normal(size=(2 * N + 25, 39))
+    X, pool = (hidden[: 2 * N] > 0).astype(float), (hidden[2 * N :] > 0).astype(float)
+    y = (rng.random(2 * N) < 1 / (1 + np.exp(-0.7 * (X - 0.5) @ effects))).astype(int)
+
+    def loss(public):
+        model = PrivateLogisticRegression(
+            classes=[0, 1],
+            bounds=(0, 1),
+            interactions=0,
+            accountant=PrivacyAccountant(16.0, 1e-5),
+            random_state=0,
+        )
+        model.fit(X[:N], y[:N], X_public=public)
+        return log_loss(y[N:], model.predict_proba(X[N:])[:, 1])
+
+    rows = PublicData(pool, may_be_private=True)  # some are alike by chance
+    assert loss(rows) < loss(None) + 0.005
+    monkeypatch.setattr(_synthetic_rows, "FEW_PUBLIC_ROWS", 0)  # correlations of the rows alone
+    assert loss(rows) > loss(None) + 0.01
 
 
 def test_few_public_rows_show_that_columns_are_nearly_the_same():
