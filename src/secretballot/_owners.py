@@ -6,7 +6,7 @@ from collections.abc import Set
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
@@ -26,6 +26,15 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
     shape = np.asarray(owners, dtype=object).shape
     if len(shape) != 1:
         raise ValueError(f"owners has shape {shape}; give one owner id per row.")
+
+
+def number_owners(owners: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """Check owner ids and number the owner of each row, in the order of their first rows."""
+    check_owners(owners, n_rows)
+    ids = [canonical(owner, row) for row, owner in enumerate(listed(owners))]
+    check_kinds({kind for kind, _ in ids})
+    numbers: dict[tuple[str, bytes], int] = {}
+    return np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids], dtype=np.intp)
 
 
 def listed(owners: ArrayLike) -> list[object]:

@@ -99,6 +99,18 @@ MISTAKES = (
         "accountant=None must be a PrivacyAccountant",
         lambda _: private_top_k(VISITS, 1, accountant=None),
     ),
+    Mistake(
+        "items: visits of owners",
+        "unit='owner', but counts are added up already.*owners=, one owner id per row",
+        lambda a: private_top_k(VISITS, 1, accountant=a),
+        budget={"unit": "owner"},
+    ),
+    Mistake(
+        "items: a table of visits of owners",
+        "unit='owner', but a row .* several of an owner.*owners=, one owner id per row",
+        lambda a: private_top_k(pd.get_dummies(EVENTS["item"]), 1, accountant=a),
+        budget={"unit": "owner"},
+    ),
     quantiles("in percent", "must hold levels between 0 and 1.*Use 0.01", q=[25, 50]),
     quantiles("least and largest value", "depend on single people. Use 0.01", q=[0, 1]),
     quantiles("bounds the wrong way round", "give .low, high., low below high", bounds=(4, -4)),

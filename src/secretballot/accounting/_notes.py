@@ -164,6 +164,16 @@ NOTE_WORDS: dict[str, NoteWord] = {
         }
     ),
     "measured": _typed(str, "a string"),
+    "counted_from": NoteWord(
+        "'totals', 'rows' or 'owners'",
+        ["totals", "rows", "owners"].__contains__,
+        {
+            "totals": "In {} counts were added up by the caller. That one unit adds no more to any "
+            "of them than the mechanism states is the caller's word.",
+            "rows": "In {} the rows of a table were counted, and what each adds was checked. That "
+            "all of a unit is in one row is the caller's word.",
+        },
+    ),
     "bags_formed_by": _typed(str, "a string")._replace(
         sentences={
             "label": "In {} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES THE LABELS AWAY. The "
