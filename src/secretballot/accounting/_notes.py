@@ -35,6 +35,8 @@ VARIANTS = {
 }
 #: The word under which an entry that pays for a reservation keeps its number of columns.
 COLUMNS = "columns_reserved"
+#: Values of "measured" for which predictions were compared with private rows.
+SCORES = ("accuracy", "squared errors", "confusion matrix")
 #: The words that only the accountant writes.
 RECORDED = (COLUMNS, "priced")
 
@@ -164,6 +166,7 @@ NOTE_WORDS: dict[str, NoteWord] = {
         }
     ),
     "measured": _typed(str, "a string"),
+    "n_counted": NoteWord("a count", _is_count),
     "counted_from": NoteWord(
         "'totals', 'rows' or 'owners'",
         ["totals", "rows", "owners"].__contains__,
