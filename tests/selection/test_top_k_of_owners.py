@@ -74,7 +74,7 @@ def test_the_most_visited_places_by_owner(relation, as_table):
         (budget(), sp.csr_array(OWNED_VISITS), None, "several of an owner.*owners="),
         (budget(), COUNTS, list(range(10)), "owners was given, but counts are added up"),
         (budget(), OWNED_VISITS, OF_OWNER[1:], "owners has 3 entries, but X has 4 rows"),
-        (budget(), OWNED_VISITS, ["a", None, "a", "b"], "is not an owner id"),
+        (budget(), OWNED_VISITS, ["a", None, "a", "b"], r"owners\[1\] is missing"),
         (budget(), 2 * OWNED_VISITS, OF_OWNER, "somebody contributes 2 to an item"),
         (budget(), -OWNED_VISITS, OF_OWNER, "non-negative"),
         (budget(), sp.csr_array(-OWNED_VISITS), OF_OWNER, "non-negative"),
@@ -104,3 +104,9 @@ def test_the_statement_says_what_was_counted(counts, said):
     accountant = budget("voter")
     private_top_k(counts, 3, accountant=accountant)
     assert any(said in sentence for sentence in accountant.statement().assumptions)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_nobody_has_come_yet(make):
+    accountant = budget()
+    assert private_top_k(make(OWNED_VISITS[:0]), accountant=accountant, owners=[]).items is None

@@ -163,8 +163,9 @@ def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) 
     owners = np.repeat(owner_of_row, np.diff(table.indptr))
     order = np.lexsort((table.data, table.indices, owners))
     owners, items = owners[order], table.indices[order]
-    last = np.append((np.diff(owners) != 0) | (np.diff(items) != 0), [True] * (len(order) > 0))
-    shape = (int(owner_of_row.max()) + 1, table.shape[1])
+    last = np.ones(len(order), dtype=bool)
+    last[:-1] = (np.diff(owners) != 0) | (np.diff(items) != 0)
+    shape = (int(owner_of_row.max(initial=-1)) + 1, table.shape[1])
     return csr_array((table.data[order][last], (owners[last], items[last])), shape=shape)
 
 
