@@ -88,11 +88,11 @@ def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
     if not owners and accountant.unit not in ("row", "label"):
         remedy = {
             "owner": "Pass owners=, one owner id per row",
-            "voter": "It is for votes of FrozenEstimators: give an ensemble a list, one a voter",
+            "voter": "It is for votes of FrozenEstimators: give an ensemble a list, one a voter, "
+            "or use PrivacyAccountant(..., unit='row')",
         }.get(accountant.unit, "Use another unit")
         raise ValueError(
-            f"the accountant's unit={accountant.unit!r}, but each row counts on its own. {remedy}, "
-            "or use PrivacyAccountant(..., unit='row')."
+            f"the accountant's unit={accountant.unit!r}, but each row counts on its own. {remedy}."
         )
     if accountant.relation != "replace":
         raise ValueError(
