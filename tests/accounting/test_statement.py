@@ -118,7 +118,11 @@ def test_units_and_relations(unit, promise, assumption, relation):
         ([{"split_by": "row"}], "by their position", "parties"),
         ([{"split_by": "owner"}], "a keyed hash of the owner's id", "parties"),
         ([{"features_from": "public"}, {}], "In 1 of 2 releases what rows are desc", "declared"),
-        ([{"features_from": "declared"}], "bounds and categories that rows are desc", "fitted bef"),
+        (
+            [{"features_from": "declared"}],
+            "declared by whoever fitted, without looking",
+            "fitted bef",
+        ),
         ([{"features_from": "frozen"}] * 2, "In all releases rows were described by", "declared"),
         ([{"features_from": "frozen"}], "saw no private row is its user's word", "rows alone"),
         ([{"bags_formed_by": "label"}, {}], "In 1 of 2 releases THE BAGS WERE FORMED", "promised"),
@@ -166,6 +170,25 @@ def test_what_callers_answer_for(notes, said, unsaid):
 
 
 @pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ([{}], "(one over delta). The releases do not name their number."),
+        ([{"n_counted": 600}, {"n_counted": 1_500}], "names is 1,500, which is fewer."),
+        ([{"n_counted": 99_999}], "names is 99,999, which is fewer."),
+        ([{"n_counted": 100_000}], "names is 100,000, which is NOT FEWER: DELTA IS TOO LARGE"),
+        ([{"people": {"strict": 40, "lax": 2}}, {}], "names is 42, which is fewer."),
+    ],
+)
+def test_the_largest_number_of_people_is_named(notes, said):
+    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
+    for note in notes:
+        accountant.release(Pure(epsilon=0.25), votes(1), note=note)
+    text = flat(accountant.statement())
+    assert "far fewer than 100,000 rows (one over delta)" in text
+    assert said in text
+
+
+@pytest.mark.parametrize(
     "note",
     [
         {"people": 7, "individualization": [1], "classes_learned": "x", "split_by": {}},
@@ -187,7 +210,7 @@ def test_a_note_of_another_version_breaks_nothing(note):
     statement = accountant.statement()
     plain = basic_budget()
     spend(plain, 2)
-    counted = ("Votes were cast", DIRECT)
+    counted = ("Votes were cast", DIRECT, "one over delta")
     assumptions = {
         each for each in statement.assumptions if not any(words in each for words in counted)
     }

@@ -113,7 +113,7 @@ def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> G
             *_scored(released),
             *_direct(released, budget),
             *_foreign(released),
-            *_enough_units(budget),
+            *_enough_units(budget, released),
             *_ALWAYS,
             *_moved(held.n_moves),
         ),
@@ -222,13 +222,22 @@ def _unseeded(released: Sequence[Released]) -> Iterator[str]:
         yield "All noise came from a cryptographic generator, and none of it was kept."
 
 
-def _enough_units(budget: Budget) -> Iterator[str]:
-    if budget.delta:
-        _, units = UNIT_WORDS[budget.unit]
-        yield (
-            f"The private data have far fewer than {1 / budget.delta:,.0f} {units} (one over "
-            "delta). The ledger does not know their number."
-        )
+def _enough_units(budget: Budget, released: Sequence[Released]) -> Iterator[str]:
+    if not budget.delta:
+        return
+    _, units = UNIT_WORDS[budget.unit]
+    most, largest = 1 / budget.delta, max(map(_n_units, released), default=0)
+    known = "The releases do not name their number"
+    if largest:
+        enough = "fewer" if largest < most else "NOT FEWER: DELTA IS TOO LARGE FOR THEM"
+        known = f"The largest number that a release names is {largest:,}, which is {enough}"
+    yield (f"The private data have far fewer than {most:,.0f} {units} (one over delta). {known}.")
+
+
+def _n_units(release: Released) -> int:
+    """Return the number of units that a release names; 0 if none."""
+    people: Mapping[str, int] = release.facts.get("people", {})
+    return int(max(release.facts.get("n_counted", 0), sum(people.values())))
 
 
 def _scored(released: Sequence[Released]) -> Iterator[str]:
