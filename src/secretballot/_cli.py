@@ -149,13 +149,13 @@ def _count(text: str) -> int:
 
 def _warn_of_copy(ledger: Ledger) -> str:
     """Print why a ledger can be read but not relied on, or not spent from; return the doubt."""
-    warning = doubt = ledger.doubt()
-    if not doubt:
-        try:
-            warning = ledger.settle(moved=False)
-        except LedgerError as error:
-            warning = str(error).removesuffix(" Nothing was released.")
-    if warning:
+    doubt = ledger.doubt()
+    try:
+        other = ledger.settle(moved=False)
+    except LedgerError as error:
+        # The doubt says it for those who read.
+        other = "" if doubt else str(error).removesuffix(" Nothing was released.")
+    for warning in filter(None, (doubt, other)):
         print(f"note: {visible(warning)}", file=sys.stderr)
     return doubt
 
