@@ -287,10 +287,14 @@ def test_a_copy_may_be_looked_at(run, accountant, path, tmp_path):
         status, output, errors = run(command, copy)
         assert status == 0
         assert accountant._ledger.verify().digest in output
-        assert "note:" in errors
-        assert "it is a copy" in errors
+        assert "note: This file is a copy" in errors
+        assert "released" not in errors
         assert run(command, path)[2] == ""
     assert run("replay", copy)[0] == 0
+    assert run("verify", path)[1].startswith("ok: ")
+    assert run("verify", copy)[1].startswith("unaltered, but not checked at its end: 2 entries")
+    head = accountant.statement().head
+    assert run("verify", copy, "--head", head)[1].splitlines()[1].startswith("ok: ")
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "replay", "statement"])

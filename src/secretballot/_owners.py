@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._sklearn_compat import _num_samples
+
+#: Texts that stand for a missing id, without regard to case.
+_MISSING = frozenset({"", "nan", "none", "null", "nat", "<na>"})
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
@@ -28,6 +31,16 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
         raise ValueError(f"owners has shape {shape}; give one owner id per row.")
 
 
+def number_owners(owners: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """Check owner ids and number the owner of each row, in the order of their first rows."""
+    check_owners(owners, n_rows)
+    ids = [canonical(owner, row) for row, owner in enumerate(listed(owners))]
+    check_kinds({kind for kind, _ in ids})
+    _warn_of_like(ids)
+    numbers: dict[tuple[str, bytes], int] = {}
+    return np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids], dtype=np.intp)
+
+
 def listed(owners: ArrayLike) -> list[object]:
     """Convert owner ids to a list."""
     # NumPy would convert a list of mixed types to strings.
@@ -36,6 +49,12 @@ def listed(owners: ArrayLike) -> list[object]:
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:
     """Return the kind and the bytes of an id, equal for equal ids."""
+    if not isinstance(owner, Integral | np.bool_) and _text(owner) in _MISSING:
+        raise ValueError(
+            f"owners[{position}] is missing, or a text that stands for a missing id: all such rows "
+            "would be of one owner. Leave rows without an id out, of X and y too. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
     if isinstance(owner, str):
         # A lone surrogate has no encoding, but may be in an id read from a damaged file.
         return "string", owner.encode("utf-8", "surrogatepass")
@@ -47,10 +66,32 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
         # Conversions of data frames turn integer columns to floats.
         return "integer", str(int(owner)).encode()  # type: ignore[call-overload]
     raise ValueError(
-        f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
-        "one for every row (a row without an owner needs an id of its own). "
-        f"{NOT_FOR_PUBLICATION}"
+        f"owners[{position}] is not an owner id ({type(owner).__name__}): give strings, bytes or "
+        f"whole numbers. {NOT_FOR_PUBLICATION}"
     )
+
+
+def _text(owner: object) -> str:
+    """Return an id without what differs by mistake: case, and spaces at its ends."""
+    text = owner.decode("utf-8", "surrogateescape") if isinstance(owner, bytes) else str(owner)
+    return text.strip().casefold()
+
+
+def _warn_of_like(ids: Sequence[tuple[str, bytes]]) -> None:
+    """Warn if ids differ in case or outer spaces alone, as those of one person may."""
+    if not ids or ids[0][0] == "integer":
+        return
+    rows: dict[str, int] = {}
+    for id_, row in {id_: row for row, id_ in enumerate(ids)}.items():
+        if (other := rows.setdefault(_text(id_[1]), row)) != row:
+            warn(
+                f"owners[{other}] and owners[{row}] differ in case or in spaces at their ends "
+                "alone, and count as two owners. If they are one person, it is protected less "
+                "than was stated: give ids in one form, such as owners.str.strip() and "
+                f".str.casefold(). {NOT_FOR_PUBLICATION}",
+                PrivacyLeakWarning,
+            )
+            return
 
 
 def check_kinds(kinds: Set[str]) -> None:

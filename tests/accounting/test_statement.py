@@ -103,14 +103,26 @@ def test_units_and_relations(unit, promise, assumption, relation):
 @pytest.mark.parametrize(
     ("notes", "said", "unsaid"),
     [
-        ([{"classes_learned": True}], "In the one release the set of classes was learned", "named"),
+        (
+            [{"classes_learned": True}],
+            "In the one release the set of classes was learned",
+            "beforehand",
+        ),
         ([{"classes_learned": False}] * 2, "In all releases the set of classes was named", "learn"),
-        ([{"classes_learned": True}, {}], "In 1 of 2 releases the set of classes was lea", "named"),
+        (
+            [{"classes_learned": True}, {}],
+            "In 1 of 2 releases the set of classes was lea",
+            "beforehand",
+        ),
         ([{"split_by": "party"}], "nobody's data is with two of them", "by their position"),
         ([{"split_by": "row"}], "by their position", "parties"),
         ([{"split_by": "owner"}], "a keyed hash of the owner's id", "parties"),
         ([{"features_from": "public"}, {}], "In 1 of 2 releases what rows are desc", "declared"),
-        ([{"features_from": "declared"}], "bounds and categories that rows are desc", "fitted bef"),
+        (
+            [{"features_from": "declared"}],
+            "declared by whoever fitted, without looking",
+            "fitted bef",
+        ),
         ([{"features_from": "frozen"}] * 2, "In all releases rows were described by", "declared"),
         ([{"features_from": "frozen"}], "saw no private row is its user's word", "rows alone"),
         ([{"bags_formed_by": "label"}, {}], "In 1 of 2 releases THE BAGS WERE FORMED", "promised"),
@@ -127,6 +139,53 @@ def test_assumptions_that_releases_declared(notes, said, unsaid):
     text = flat(accountant.statement())
     assert said in text
     assert unsaid not in text
+
+
+DIRECT = "numbers were handed to the budget directly"
+SCORED = "predictions were scored"
+
+
+@pytest.mark.parametrize(
+    ("notes", "said", "unsaid"),
+    [
+        ([{}], f"In the one release {DIRECT}", SCORED),
+        ([{"purpose": "visits"}, {"split_by": "row"}], f"In 1 of 2 releases {DIRECT}", SCORED),
+        ([{"measured": "visits"}], f"In the one release {DIRECT}", SCORED),
+        ([{"measured": "accuracy", "n_counted": 9}], f"In the one release {SCORED}", DIRECT),
+        ([{"measured": "squared errors", "n_counted": 9}], "that this ledger released", DIRECT),
+        ([{"measured": "confusion matrix", "n_counted": 9}, {}], f"1 of 2 releases {SCORED}", "-"),
+        ([{"split_by": "owner"}], "What is assumed", DIRECT),
+        ([{"features_from": "public"}], "What is assumed", DIRECT),
+        ([{"counted_from": "owners"}], "What is assumed", DIRECT),
+    ],
+)
+def test_what_callers_answer_for(notes, said, unsaid):
+    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
+    for note in notes:
+        accountant.release(mechanisms.NoisyCounts(sigma=400.0), [[3.0]], note=note)
+    text = flat(accountant.statement())
+    assert said.lower() in text.lower()
+    assert unsaid == "-" or unsaid not in text
+    assert "That one row changes them by no more than the mechanism" in text or DIRECT not in text
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ([{}], "(one over delta). The releases do not name their number."),
+        ([{"n_counted": 600}, {"n_counted": 1_500}], "names is 1,500, which is fewer."),
+        ([{"n_counted": 99_999}], "names is 99,999, which is fewer."),
+        ([{"n_counted": 100_000}], "names is 100,000, which is NOT FEWER: DELTA IS TOO LARGE"),
+        ([{"people": {"strict": 40, "lax": 2}}, {}], "names is 42, which is fewer."),
+    ],
+)
+def test_the_largest_number_of_people_is_named(notes, said):
+    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
+    for note in notes:
+        accountant.release(Pure(epsilon=0.25), votes(1), note=note)
+    text = flat(accountant.statement())
+    assert "far fewer than 100,000 rows (one over delta)" in text
+    assert said in text
 
 
 @pytest.mark.parametrize(
@@ -151,7 +210,10 @@ def test_a_note_of_another_version_breaks_nothing(note):
     statement = accountant.statement()
     plain = basic_budget()
     spend(plain, 2)
-    assumptions = {each for each in statement.assumptions if "Votes were cast" not in each}
+    counted = ("Votes were cast", DIRECT, "one over delta")
+    assumptions = {
+        each for each in statement.assumptions if not any(words in each for words in counted)
+    }
     assert assumptions - set(plain.statement().assumptions) <= {
         each for each in statement.assumptions if "level of privacy was chosen" in each
     }

@@ -296,7 +296,9 @@ def test_every_mechanism_has_plain_words():
     ).describe()
     assert release_words(turns, {}) == RELEASE_WORDS["GNMax"]
     counts = {"mechanism": "NoisyCounts"}
-    assert release_words(counts, {"measured": "accuracy"}) == "counts, with noise (accuracy)"
+    assert release_words(counts, {"measured": "accuracy"}) == "share of right answers, with noise"
+    matrix = {"measured": "confusion matrix"}
+    assert release_words(counts, matrix) == "counts, with noise (confusion matrix)"
     for strange in (None, 3, {}, {"mechanism": ["x"]}, {"mechanism": "tests._fakes:Pure"}):
         assert release_words(strange, {}) == "answers of a mechanism that is not the library's"
 
@@ -308,4 +310,4 @@ def test_what_was_released_is_in_plain_words():
     text = " ".join(str(accountant.statement()).split())
     assert ": the class with the most votes, after noise. GNMax(ballots=1" in text
     assert "answers: 3" in text
-    assert ": counts, with noise (accuracy). NoisyCounts(" in text
+    assert ": share of right answers, with noise. NoisyCounts(" in text

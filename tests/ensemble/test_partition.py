@@ -100,9 +100,9 @@ def test_the_hash_is_keyed():
 @pytest.mark.parametrize(
     ("owners", "message"),
     [
-        (["a", None, "b", "c"], r"owners\[1\]=None is not an owner id"),
-        ([1.0, 2.0, float("nan"), 3.0], r"owners\[2\]=nan is not an owner id"),
-        ([1.5, 2.0, 3.0, 4.0], r"owners\[0\]=1.5 is not an owner id"),
+        (["a", None, "b", "c"], r"owners\[1\] is missing"),
+        ([1.0, 2.0, float("nan"), 3.0], r"owners\[2\] is missing"),
+        ([1.5, 2.0, 3.0, 4.0], r"owners\[0\] is not an owner id .float.: .*whole numbers"),
         (["1", 1, "2", 2], r"owners mixes ids of kinds \['integer', 'string'\]"),
         (["a", "b", "a", "b"], "n_teachers=3 .* owners has 2 different ones"),
     ],

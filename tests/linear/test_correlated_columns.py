@@ -74,9 +74,9 @@ def test_few_public_rows_are_no_worse_than_none(monkeypatch):
         return log_loss(y[N:], model.predict_proba(X[N:])[:, 1])
 
     rows = PublicData(pool, may_be_private=True)  # some are alike by chance
-    assert loss(rows) < loss(None) + 0.005
+    assert loss(rows) < loss(None) + 0.002
     monkeypatch.setattr(_synthetic_rows, "FEW_PUBLIC_ROWS", 0)  # correlations of the rows alone
-    assert loss(rows) > loss(None) + 0.01
+    assert loss(rows) > loss(None) + 0.003
 
 
 def test_few_public_rows_show_that_columns_are_nearly_the_same():

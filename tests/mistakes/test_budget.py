@@ -125,7 +125,7 @@ MISTAKES = (
     ),
     Mistake(
         "a budget of owners without owners",
-        "Pass owners=, one owner id per row",
+        "Pass owners=, one owner id per row.$",
         budget={"unit": "owner"},
     ),
     Mistake("a budget of voters", "It is for votes of FrozenEstimators", budget={"unit": "voter"}),

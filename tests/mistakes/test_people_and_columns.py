@@ -1,6 +1,7 @@
 """Mistakes with owners, levels, declared bounds and categories, and directions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.mistakes._mistake import (
     CLASSIFIERS,
@@ -56,12 +57,25 @@ MISTAKES = (
     owners("fewer owners", "owners has 600 entries, but X has 650 rows; give one", OWNERS[:600]),
     owners("owners in a column", "owners has shape .650, 1.; give one owner id", OWNERS[:, None]),
     owners("the name of a column", "owners='id' is no list; give one owner id per row", "id"),
-    owners(
-        "a row without an owner",
-        "a row without an owner needs an id of its own",
-        [None, *OWNERS[1:]],
+    *(
+        owners(
+            f"a row of the owner {missing!r}",
+            r"owners\[0\] is missing.*Leave rows without an id out.*NOT FOR PUB",
+            [missing, *map(str, OWNERS[1:])],
+        )
+        for missing in (None, float("nan"), pd.NA, pd.NaT, "", " ", "nan", "NaN", "None", "null")
     ),
-    owners("owners as fractions", "give strings, bytes or integers", OWNERS + 0.5),
+    owners("a missing number", r"owners\[649\] is missing", np.r_[OWNERS[:-1], np.nan]),
+    owners(
+        "missing ids as bytes", r"owners\[0\] is missing", [b"", *map(b"%d".__mod__, OWNERS[1:])]
+    ),
+    owners("owners as fractions", "give strings, bytes or whole numbers", OWNERS + 0.5),
+    owners("ids as dates", "Timestamp.*give strings", [pd.Timestamp(2020, 1, 1)] * N),
+    owners(
+        "one person with two ids",
+        r"owners\[0\] and owners\[1\] .*two owners.*owners.str.strip.*NOT FOR PUB",
+        ["Ann", "ann ", *map(str, OWNERS[2:])],
+    ),
     owners("one owner of all rows", "Use about|lower n_teachers", np.zeros(N, dtype=int)),
     Mistake(
         "groups for owners", "'groups'; it takes X, y, X_public, owners", data={"groups": OWNERS}

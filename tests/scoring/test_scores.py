@@ -159,7 +159,7 @@ ARGUMENTS = {"y_true": TRUTH, "y_pred": PREDICTED}
         ({"unit": "owner"}, {}, r"Pass owners=, one owner id per row"),
         ({"unit": "owner"}, {"owners": [1] * 3}, r"owners has 3 entries"),
         ({"unit": "owner"}, {"owners": [1] * 599 + ["1"]}, r"owners mixes ids of kinds"),
-        ({"unit": "owner"}, {"owners": [1] * 599 + [None]}, r"owners\[599\]=None is not an owner"),
+        ({"unit": "owner"}, {"owners": [1] * 599 + [None]}, r"owners\[599\] is missing"),
         (
             {"relation": "add_remove"},
             {},

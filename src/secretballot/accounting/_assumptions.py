@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from secretballot.accounting._notes import NOTE_WORDS, RECORDED, VARIANTS
+from secretballot.accounting._notes import NOTE_WORDS, RECORDED, SCORES, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
 from secretballot.divergences import GAUSSIAN
@@ -19,6 +19,9 @@ UNITS = {
     "voter": "the whole ballot of one voter",
 }
 RELATIONS = {"replace": "replaced by any other", "add_remove": "added or removed"}
+
+#: A fit, or a function of the library, writes one of these words at least.
+_WORDS_OF_CALLS = NOTE_WORDS.keys() - {*RECORDED, "measured"}
 
 #: One unit and several, as sentences name them.
 UNIT_WORDS = {
@@ -107,8 +110,10 @@ def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> G
             *(fact.sentence for fact in inside if fact.word not in RECORDED),
             *_declared_of_levels(released),
             *_declared_of_bags(released),
+            *_scored(released),
+            *_direct(released, budget),
             *_foreign(released),
-            *_enough_units(budget),
+            *_enough_units(budget, released),
             *_ALWAYS,
             *_moved(held.n_moves),
         ),
@@ -217,12 +222,42 @@ def _unseeded(released: Sequence[Released]) -> Iterator[str]:
         yield "All noise came from a cryptographic generator, and none of it was kept."
 
 
-def _enough_units(budget: Budget) -> Iterator[str]:
-    if budget.delta:
-        _, units = UNIT_WORDS[budget.unit]
+def _enough_units(budget: Budget, released: Sequence[Released]) -> Iterator[str]:
+    if not budget.delta:
+        return
+    _, units = UNIT_WORDS[budget.unit]
+    most, largest = 1 / budget.delta, max(map(_n_units, released), default=0)
+    known = "The releases do not name their number"
+    if largest:
+        enough = "fewer" if largest < most else "NOT FEWER: DELTA IS TOO LARGE FOR THEM"
+        known = f"The largest number that a release names is {largest:,}, which is {enough}"
+    yield (f"The private data have far fewer than {most:,.0f} {units} (one over delta). {known}.")
+
+
+def _n_units(release: Released) -> int:
+    """Return the number of units that a release names; 0 if none."""
+    people: Mapping[str, int] = release.facts.get("people", {})
+    return int(max(release.facts.get("n_counted", 0), sum(people.values())))
+
+
+def _scored(released: Sequence[Released]) -> Iterator[str]:
+    scored = [release.facts.get("measured") in SCORES for release in released]
+    if any(scored):
         yield (
-            f"The private data have far fewer than {1 / budget.delta:,.0f} {units} (one over "
-            "delta). The ledger does not know their number."
+            f"In {_count(released, scored)} predictions were scored. They came from public models, "
+            "or from models that this ledger released, and not from one that private rows made "
+            "without noise."
+        )
+
+
+def _direct(released: Sequence[Released], budget: Budget) -> Iterator[str]:
+    direct = [not release.facts.keys() & _WORDS_OF_CALLS for release in released]
+    if any(direct):
+        unit, _ = UNIT_WORDS[budget.unit]
+        yield (
+            f"In {_count(released, direct)} numbers were handed to the budget directly, by no fit "
+            f"and no function of the library. That one {unit} changes them by no more than the "
+            "mechanism states is the caller's word."
         )
 
 

@@ -35,6 +35,8 @@ VARIANTS = {
 }
 #: The word under which an entry that pays for a reservation keeps its number of columns.
 COLUMNS = "columns_reserved"
+#: Values of "measured" for which predictions were compared with private rows.
+SCORES = ("accuracy", "squared errors", "confusion matrix")
 #: The words that only the accountant writes.
 RECORDED = (COLUMNS, "priced")
 
@@ -158,12 +160,23 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "public": "In {} what rows are described by (bins, scales, components) was fitted on "
             "public rows alone.",
             "declared": "In {} the bounds and categories that rows are described by were declared "
-            "without looking at private rows, and are public.",
+            "by whoever fitted, without looking at private rows, and are public.",
             "frozen": "In {} rows were described by a transformer that had been fitted beforehand. "
             "That it saw no private row is its user's word.",
         }
     ),
     "measured": _typed(str, "a string"),
+    "n_counted": NoteWord("a count", _is_count),
+    "counted_from": NoteWord(
+        "'totals', 'rows' or 'owners'",
+        ["totals", "rows", "owners"].__contains__,
+        {
+            "totals": "In {} counts were added up by the caller. That one unit adds no more to any "
+            "of them than the mechanism states is the caller's word.",
+            "rows": "In {} the rows of a table were counted, and what each adds was checked. That "
+            "all of a unit is in one row is the caller's word.",
+        },
+    ),
     "bags_formed_by": _typed(str, "a string")._replace(
         sentences={
             "label": "In {} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES THE LABELS AWAY. The "

@@ -41,5 +41,7 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
         description = inner
     name = description.get("mechanism")
     words = RELEASE_WORDS.get(name) if isinstance(name, str) else None
+    if name == "NoisyCounts" and facts.get("measured") == "accuracy":
+        return "share of right answers, with noise"
     words = words or "answers of a mechanism that is not the library's"
     return f"{words} ({facts['measured']})" if "measured" in facts else words

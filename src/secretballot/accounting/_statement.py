@@ -20,6 +20,8 @@ from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
 from secretballot.ledger import Budget, Ledger, LevelBudget
 
+_WHOLE = "No entry is missing at the end of the ledger. That could not be checked here."
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement(Shown):
@@ -64,6 +66,9 @@ class PrivacyStatement(Shown):
     head : str or None
         The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
         accounting is data dependent, where it could confirm a guess.
+    doubt : str
+        Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
+        is.
 
     Examples
     --------
@@ -92,10 +97,12 @@ class PrivacyStatement(Shown):
     n_entries: int
     as_of: str
     head: str | None
+    doubt: str = ""
 
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
+        doubt = ledger.doubt()
         header, walk = ledger.header(), ledger.walk()
         held = contents(walk)
         budget, totals = header.budget, walk.totals
@@ -126,13 +133,14 @@ class PrivacyStatement(Shown):
             ),
             outside=sentences.outside,
             recorded=sentences.recorded,
-            assumptions=sentences.assumed,
+            assumptions=(*sentences.assumed, *([_WHOLE] if doubt else [])),
             ledger_id=header.ledger_id,
             created=header.created,
             library_version=header.library_version,
             n_entries=totals.sequence,
             as_of=as_of,
             head=None if sensitive else totals.digest,
+            doubt=doubt,
         )
 
     @classmethod

@@ -240,10 +240,10 @@ def _until_when(budget: Budget, shares: Mapping[str, float], n_entries: int, as_
         ]
         spent = f"Spent by then: {', '.join(by_level)}"
     return (
-        "For good: the budget is for all that is ever released from this ledger, and does not "
+        "For good, as long as nothing beyond this budget is released about the same data, under "
+        "any other. The budget is for all that is ever released from this ledger, and does not "
         f"renew. The ledger had {entry_count(n_entries)} on {as_of[:10]}. {spent}; when it is used "
-        "up, nothing more is released, and what was released stays out. What is released from the "
-        "same data under another budget adds to it."
+        "up, nothing more is released, and what was released stays out."
     )
 
 

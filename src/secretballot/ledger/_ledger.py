@@ -39,6 +39,11 @@ Step = tuple[LedgerEntry, Totals]
 #: Entries read and checked in one transaction, so that writers wait for milliseconds.
 _BATCH = 64
 
+_UNCHECKED = (
+    "That no entry is missing at its end can't be checked without the original and its mark, or "
+    "the head digest of a statement (secretballot ledger verify FILE --head DIGEST)."
+)
+
 
 class Head(NamedTuple):
     """Number of entries of a ledger, and the digest of the last one, which covers all."""
@@ -185,6 +190,23 @@ class Ledger:
         _read(self.path, check)
         return damage or ""
 
+    def doubt(self) -> str:
+        """Explain why entries at the end may be missing; "" if the mark says that none is."""
+        mark = read_slots(self.path).mark
+        header, totals = self.header(), self.totals()
+        if not same_place(totals.place or header.place, place_of(self.path)):
+            why = "This file is a copy of a ledger, or was restored or moved"
+        elif mark is None or mark.ledger_id != header.ledger_id:
+            why = "The mark that belongs beside this ledger is missing or damaged"
+        elif not self._ask(lambda opened: _lost(opened, header, mark)):
+            return ""
+        else:
+            why = (
+                f"Entries are missing: the mark beside this ledger says that {mark.sequence} had "
+                "been recorded, and the last of these is not in it"
+            )
+        return f"{why}. {_UNCHECKED}"
+
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
 
@@ -276,8 +298,7 @@ class Ledger:
         elif mark is None or mark.ledger_id != header.ledger_id:
             return ""
         else:
-            digest = digest_at(opened, mark.sequence) if mark.sequence else header.digest
-            if digest == mark.digest:
+            if not _lost(opened, header, mark):
                 return ""
             why = (
                 f"it was restored from a copy: {mark.sequence} entries had been recorded, as the "
@@ -289,6 +310,12 @@ class Ledger:
             f"PrivacyAccountant.open({self.path!r}, moved=True) continues here and records the "
             "move. Nothing was released"
         )
+
+
+def _lost(opened: sqlite3.Connection, header: Header, mark: Mark) -> bool:
+    """Return True if the last entry by the mark is not in the file."""
+    digest = digest_at(opened, mark.sequence) if mark.sequence else header.digest
+    return digest != mark.digest
 
 
 def _steps(opened: sqlite3.Connection, totals: Totals, at_most: int) -> Iterator[Step]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import canonical, check_kinds, check_owners, listed
+from secretballot._owners import number_owners
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -36,14 +36,10 @@ class People:
         check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
-        given: Any = owners
-        check_owners(given, n_rows)
-        ids = [canonical(owner, row) for row, owner in enumerate(listed(given))]
-        check_kinds({kind for kind, _ in ids})
-        numbers: dict[tuple[str, bytes], int] = {}
-        owner_of_row = np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids])
-        shares = _round_down(1 / np.bincount(owner_of_row), len(numbers))
-        return cls(len(numbers), "owner", shares[owner_of_row], owner_of_row)
+        owner_of_row = number_owners(owners, n_rows)
+        n_rows_of = np.bincount(owner_of_row)
+        shares = _round_down(1 / n_rows_of, len(n_rows_of))
+        return cls(len(n_rows_of), "owner", shares[owner_of_row], owner_of_row)
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores from 0 to 1 of rows, averaged within each owner, along the last axis.
@@ -92,11 +88,11 @@ def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
     if not owners and accountant.unit not in ("row", "label"):
         remedy = {
             "owner": "Pass owners=, one owner id per row",
-            "voter": "It is for votes of FrozenEstimators: give an ensemble a list, one a voter",
+            "voter": "It is for votes of FrozenEstimators: give an ensemble a list, one a voter, "
+            "or use PrivacyAccountant(..., unit='row')",
         }.get(accountant.unit, "Use another unit")
         raise ValueError(
-            f"the accountant's unit={accountant.unit!r}, but each row counts on its own. {remedy}, "
-            "or use PrivacyAccountant(..., unit='row')."
+            f"the accountant's unit={accountant.unit!r}, but each row counts on its own. {remedy}."
         )
     if accountant.relation != "replace":
         raise ValueError(

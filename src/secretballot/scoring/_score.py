@@ -83,6 +83,10 @@ def score_private(
 ) -> PrivateScore:
     """Release the accuracy of predictions on private rows. **This spends budget.**
 
+    Predictions must come from a public model, or from one that a budget released. The accuracy of a
+    model that private rows made without noise is *not* protected: one row may change all its
+    predictions, and the noise hides one answer. Nothing here can check it.
+
     Parameters
     ----------
     accountant : PrivacyAccountant

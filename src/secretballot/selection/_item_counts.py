@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,12 +40,20 @@ class ItemCounts:
     most_items: int = 0  # of a person
 
     @classmethod
-    def from_input(cls, counts: CountsInput, max_contribution: float = 1.0) -> ItemCounts:
+    def from_input(
+        cls,
+        counts: CountsInput,
+        max_contribution: float = 1.0,
+        owner_of_row: NDArray[np.intp] | None = None,
+    ) -> ItemCounts:
         """Read counts, or add up a matrix with people in rows and items in columns.
 
         `max_contribution` of a person to an item sets the grid to which fractions are rounded.
+        With the number of each row's owner, an owner counts with the largest entry of its rows.
         """
         check_unmasked("counts", counts)
+        if owner_of_row is not None:
+            return _of_owners(counts, max_contribution, owner_of_row)
         if isinstance(counts, Mapping):
             names = _object_array(list(counts))
             return cls(_as_numbers(list(counts.values())), names)._checked()
@@ -118,6 +126,47 @@ class ItemCounts:
                 "counts names an item twice; add its counts up first, as by groupby(level=0).sum()."
             )
         return self
+
+
+def is_matrix(counts: CountsInput) -> bool:
+    """Tell if counts are a matrix, with people in rows and items in columns."""
+    if isinstance(counts, Mapping):
+        return False
+    given: Any = counts
+    shape = given.shape if hasattr(given, "shape") else _as_numbers(given).shape
+    return len(shape) == 2
+
+
+def _of_owners(
+    counts: CountsInput, max_contribution: float, owner_of_row: NDArray[np.intp]
+) -> ItemCounts:
+    """Add up the owners of a matrix, each with the largest entry of its rows for each item."""
+    if hasattr(counts, "tocsr"):
+        return _sum_sparse(_largest_sparse(counts, owner_of_row), max_contribution)
+    given: Any = counts
+    is_frame = hasattr(given, "columns")
+    table = _frame_numbers(given) if is_frame else _as_numbers(given)
+    _check_numbers(table)  # a maximum would hide a negative entry
+    order = np.argsort(owner_of_row, kind="stable")
+    starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
+    items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
+    return replace(items, names=given.columns)._checked() if is_frame else items
+
+
+def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:
+    """Return a matrix of owners and items, with the largest entry of each owner's rows."""
+    from scipy.sparse import csr_array
+
+    table = counts.tocsr(copy=True)
+    table.sum_duplicates()
+    _check_numbers(table.data)
+    owners = np.repeat(owner_of_row, np.diff(table.indptr))
+    order = np.lexsort((table.data, table.indices, owners))
+    owners, items = owners[order], table.indices[order]
+    last = np.ones(len(order), dtype=bool)
+    last[:-1] = (np.diff(owners) != 0) | (np.diff(items) != 0)
+    shape = (int(owner_of_row.max(initial=-1)) + 1, table.shape[1])
+    return csr_array((table.data[order][last], (owners[last], items[last])), shape=shape)
 
 
 def _object_array(names: Sequence[Hashable]) -> NDArray[np.object_]:

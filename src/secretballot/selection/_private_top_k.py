@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
+from secretballot._owners import number_owners
+from secretballot._row_order import check_row_order
+from secretballot._sklearn_compat import _num_samples
 from secretballot._views import Prose, Shown, View
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
@@ -20,7 +23,7 @@ from secretballot.mechanisms import (
     StableTopK,
     TopK,
 )
-from secretballot.selection._item_counts import CountsInput, ItemCounts, Names
+from secretballot.selection._item_counts import CountsInput, ItemCounts, Names, is_matrix
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
@@ -87,6 +90,7 @@ def private_top_k(
     max_contribution: float = 1.0,
     max_items: int | None = None,
     domain: Domain = "known",
+    owners: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> PrivateItems:
     """Release the items with the largest counts, unordered, within a budget.
@@ -95,11 +99,14 @@ def private_top_k(
     ----------
     counts : array, Series, dict, data frame or sparse matrix
         One count for each item; or a matrix with people in rows and items in columns, which is
-        added up.
+        added up. With `owners`, a matrix whose rows are visits, purchases or the like, several of
+        one person, such as ``pd.get_dummies(visits["place"])``.
     k : int, default=None
         Number of items. None: those above the largest gap between neighbouring counts.
     accountant : PrivacyAccountant
-        The budget. Its relation defines neighbours: one person more or less, or one replaced.
+        The budget. Its relation defines neighbours: one person more or less, or one replaced. Its
+        unit is who counts as a person: counts of rows protect one row, not all that a person
+        has, and ``"owner"`` needs `owners`.
     epsilon : float, default=None
         The most that this release may spend. None: all that remains.
     mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain"} or mechanism, \
@@ -120,6 +127,9 @@ default="stable"
     domain : {"known", "unknown"}, default="known"
         "known": the list of items (an index, a matrix's columns) is public. "unknown": it comes
         from the data, and only mechanisms are allowed that don't release one person's names.
+    owners : array-like of shape (n_rows,), default=None
+        Owner id of each row of a matrix; the accountant's unit is ``"owner"``. An owner counts
+        once an item: with the largest entry of all its rows.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. A seed is for tests, and protects nobody.
 
@@ -130,7 +140,8 @@ default="stable"
     Raises
     ------
     ValueError
-        If a person exceeds a limit, or the mechanism is not proven for an unknown domain.
+        If a person exceeds a limit, the mechanism is not proven for an unknown domain, or owners
+        and the accountant's unit don't go together; nothing is spent.
     BudgetExceededError
         If the remaining budget is too small.
 
@@ -165,7 +176,8 @@ default="stable"
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
         )
     grid = mechanism.contribution if isinstance(mechanism, TopK) else max_contribution
-    items = ItemCounts.from_input(counts, grid)
+    owner_of_row = _owner_of_row(counts, owners, accountant)
+    items = ItemCounts.from_input(counts, grid, owner_of_row)
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
     if not len(items.counts):
         if domain == "known":
@@ -196,10 +208,51 @@ default="stable"
         make: Any = mechanism
         chosen = accountant.calibrate(make, 1, n_columns=columns, scope=scope)
     _check_suitable(chosen, items, domain, limits)
-    outcome = accountant.release(chosen, table, scope=scope, random_state=random_state)[0]
+    outcome = accountant.release(
+        chosen,
+        table,
+        scope=scope,
+        random_state=random_state,
+        note={"counted_from": _counted_from(counts, owners)},
+    )[0]
     if (outcome < 0).any():
         return PrivateItems(None, False)
     return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
+
+
+def _owner_of_row(
+    counts: CountsInput, owners: ArrayLike | None, accountant: PrivacyAccountant
+) -> NDArray[np.intp] | None:
+    """Number the owner of each row; refuse counts in which an owner may count more than once."""
+    if owners is None:
+        if accountant.unit != "owner":
+            return None
+        what = "a row of counts may be one of several of an owner"
+        if not is_matrix(counts):
+            what = "counts are added up already, and how much an owner added is not to be seen"
+        raise ValueError(
+            f"the accountant's unit='owner', but {what}. Pass a matrix with items in columns, as "
+            "pd.get_dummies makes, and owners=, one owner id per row: an owner counts once an item."
+        )
+    if accountant.unit != "owner":
+        raise ValueError(
+            f"owners was given, but the accountant's unit={accountant.unit!r}. Use "
+            "PrivacyAccountant(..., unit='owner'), or leave owners out."
+        )
+    if not is_matrix(counts):
+        raise ValueError(
+            "owners was given, but counts are added up already. Pass a matrix with one row for "
+            "each owner id and items in columns, as pd.get_dummies makes."
+        )
+    check_row_order("owners", owners, counts)
+    return number_owners(owners, _num_samples(counts))
+
+
+def _counted_from(counts: CountsInput, owners: ArrayLike | None) -> str:
+    """Say for the ledger what was counted."""
+    if owners is not None:
+        return "owners"
+    return "rows" if is_matrix(counts) else "totals"
 
 
 def _named(

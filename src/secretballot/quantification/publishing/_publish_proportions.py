@@ -62,7 +62,8 @@ default="auto"
         For the Dirichlet mechanism; "auto" is the one that distorts least.
     accountant : PrivacyAccountant, default=None
         The budget, with ``unit="label"``. None opens one of `epsilon` and `delta` for this release
-        alone, with basic composition (order infinity).
+        alone, with basic composition (order infinity). It adds to any other budget of the same
+        people, and protects a label of an owner, not all labels of one.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
@@ -211,8 +212,15 @@ def _open_budget(
     if not isinstance(accountant, PrivacyAccountant):
         raise TypeError(f"accountant={accountant!r} must be None or a PrivacyAccountant.")
     if accountant.unit != "label":
+        within = (
+            "of this budget, private_top_k(..., owners=) names the most frequent labels"
+            if accountant.unit == "owner"
+            else "of this budget, they can't be released"
+        )
         raise ValueError(
             f"the accountant's unit={accountant.unit!r}, but proportions protect one label of one "
-            "instance, whose bag is public; use PrivacyAccountant(..., unit='label', order=inf)."
+            f"instance, whose bag is public: {within}. "
+            "PrivacyAccountant(..., unit='label', order=inf) is another budget: what it spends "
+            "adds to this one, for the same people."
         )
     return accountant
