@@ -65,7 +65,7 @@ AROUND = {
     "calibrated in a search": (
         lambda m: GridSearchCV(
             CalibratedClassifierCV(m, cv=2), {"method": ["sigmoid"]}, cv=2, scoring=lambda *_: 0.0
-        ),
+        ),  # which reads no rows
         6,
         "the calibration",
     ),
@@ -87,7 +87,7 @@ def test_too_many_fits_are_refused_before_the_first(name):
             warnings.simplefilter("ignore")
             with pytest.raises((BudgetExceededError, ValueError)) as error:
                 fit(around(inside))
-        assert f"epsilon_per_fit({n_fits})" in str(error.value)
+        assert f"epsilon_per_fit({n_fits}" in str(error.value)
         assert inside.accountant.entries() == []
 
 
