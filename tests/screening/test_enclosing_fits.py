@@ -5,13 +5,17 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
+    HalvingGridSearchCV,
+    HalvingRandomSearchCV,
     RandomizedSearchCV,
     TunedThresholdClassifierCV,
 )
@@ -52,6 +56,19 @@ AROUND = {
     "without a refit": (lambda m: GridSearchCV(m, GRID, cv=2, scoring=paid, refit=False), 4, None),
     "folds of groups": (lambda m: GridSearchCV(m, GRID, cv=GroupKFold(3), scoring=paid), 7, None),
     "drawn": (lambda m: RandomizedSearchCV(m, {"n_bins": [2, 3, 4]}, n_iter=3, cv=2), 7, "scores"),
+    "few to draw from": (lambda m: RandomizedSearchCV(m, GRID, n_iter=2, cv=2), 5, "scores"),
+    "halved": (
+        lambda m: HalvingGridSearchCV(m, {"n_bins": [2, 3, 4, 5]}, cv=2, factor=2, scoring=paid),
+        15,
+        None,
+    ),
+    "drawn and halved": (
+        lambda m: HalvingRandomSearchCV(
+            m, {"n_bins": [2, 3, 4, 5]}, n_candidates=3, cv=2, refit=False, min_resources=300
+        ),
+        6,
+        "scores",
+    ),
     "scored for nothing": (lambda m: GridSearchCV(m, GRID, cv=2), 5, "scores with held-out"),
     "calibrated": (lambda m: CalibratedClassifierCV(m, cv=3), 3, "the calibration"),
     "one calibration": (
@@ -62,6 +79,11 @@ AROUND = {
     "a threshold": (lambda m: TunedThresholdClassifierCV(m, cv=2), 3, "learns the threshold"),
     "one split": (lambda m: TunedThresholdClassifierCV(m, cv=0.3, refit=False), 2, "threshold"),
     "stacked": (lambda m: StackingClassifier([("m", m)], cv=2), 3, "final estimator"),
+    "two stacked": (
+        lambda m: StackingClassifier([("m", m), ("n", clone(m))], cv=2),
+        6,
+        "final estimator",
+    ),
     "calibrated in a search": (
         lambda m: GridSearchCV(
             CalibratedClassifierCV(m, cv=2), {"method": ["sigmoid"]}, cv=2, scoring=lambda *_: 0.0
@@ -181,3 +203,29 @@ def test_the_statement_names_steps_that_learned():
     before = len(accountant.entries())
     model(1.0, accountant).fit(X, Y)
     assert "learned_around" not in accountant.entries()[before].note
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+def test_the_statement_names_a_bag_that_repeats_rows():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    BaggingClassifier(model(1.0, accountant), 2).fit(X, Y)
+    assert json.loads(accountant.entries()[0].note)["learned_around"] == [
+        "BaggingClassifier (copies of rows in a fit)"
+    ]
+    assert "REPEATED" in str(accountant.statement())
+
+
+def test_a_later_refusal_does_not_say_that_nothing_was_spent():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+
+    class Uncounted(GridSearchCV):
+        """Search whose fits are more than it says."""
+
+        def _run_search(self, evaluate_candidates, **context):
+            for _ in range(2):
+                evaluate_candidates([{"n_bins": 2}, {"n_bins": 3}], **context)
+
+    inside = model(accountant.epsilon_per_fit(5, share=0.9), accountant)
+    search = Uncounted(inside, GRID, cv=2, scoring=paid, error_score="raise")
+    with pytest.raises(BudgetExceededError, match="what earlier ones spent stays spent"):
+        search.fit(X, Y)
