@@ -145,6 +145,11 @@ MISTAKES = (
         piped,
     ),
     Mistake(
+        "a method that a pipeline has not",
+        r"scoring calls score_private of Pipeline, which has none.* Use .*model.predict\(X\)",
+        lambda a: piped(a, paid),
+    ),
+    Mistake(
         "scores of a pipeline of numbers",
         r"regression_score_private\(accountant, y, model.predict\(X\), target_bounds=",
         lambda a: piped(a, "r2", numbers),

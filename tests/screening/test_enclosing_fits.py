@@ -18,6 +18,7 @@ from sklearn.model_selection import (
     HalvingRandomSearchCV,
     RandomizedSearchCV,
     TunedThresholdClassifierCV,
+    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -170,6 +171,28 @@ def test_what_learns_nothing_from_private_labels_is_silent():
     fitted = model(2.0).fit(X, Y)
     public = RNG.normal(size=(100, 2))
     CalibratedClassifierCV(FrozenEstimator(fitted)).fit(public, (public[:, 0] > 0).astype(int))
+
+
+@pytest.mark.filterwarnings("error::secretballot.accounting.PrivacyLeakWarning")
+def test_a_search_that_pays_is_cross_validated():
+    inside = model()
+    inside.set_params(epsilon=inside.accountant.epsilon_per_fit(10, share=0.8))
+    search = GridSearchCV(inside, GRID, cv=2, scoring=paid)
+    assert cross_val_score(search, X, Y, cv=2).min() > 0.5
+    assert inside.accountant.spent().share > 0.8
+
+
+def branched(model, X, y):
+    return paid(model[-1] if hasattr(model, "steps") else model, X, y)
+
+
+def test_functions_that_score_steps_of_a_pipeline_are_taken():
+    inside = model(0.5)
+    steps = make_pipeline(FunctionTransformer(), inside)
+    grid = {"privatelogisticregression__n_bins": [2]}
+    for scoring in (inner_paid, branched):
+        search = GridSearchCV(steps, grid, cv=2, scoring=scoring, refit=False)
+        assert search.fit(X, Y).cv_results_["mean_test_score"].min() > 0.5
 
 
 def test_a_refused_search_keeps_no_rows():

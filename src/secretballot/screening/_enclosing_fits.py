@@ -208,7 +208,7 @@ def _check_kinds(
     estimator: CheckedEstimator, fits_around: list[_Around], spent: str = _NOTHING_SPENT
 ) -> None:
     for around in fits_around:
-        refusal = around.kind.refuse(around.name, estimator)
+        refusal = around.kind.refusal(around.name, estimator, around.setting)
         if refusal:
             raise ValueError(f"{refusal} {spent}")
 

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from secretballot.screening import _fit_counts as counts
-from secretballot.screening._own_scoring import pays, unpaid_scores
+from secretballot.screening._own_scoring import failing_scores, pays, scoring_of, unpaid_scores
 
 
 def _nothing(name: str, model: object) -> str:
@@ -72,7 +72,12 @@ class Enclosing:
 
     def pays_scores(self, setting: Callable[[str], object]) -> bool:
         """Return whether it scores, and pays for that."""
-        return self.scores and pays(setting("scoring"))
+        return self.scores and pays(scoring_of(setting("scoring"), setting("estimator")))
+
+    def refusal(self, name: str, model: object, setting: Callable[[str], object]) -> str:
+        """Describe why it would fail after the budget is spent; empty if it would not."""
+        scoring = setting("scoring") if self.scores else None
+        return self.refuse(name, model) or failing_scores(name, scoring, setting("estimator"))
 
 
 def _refuse_columns(name: str, model: object) -> str:

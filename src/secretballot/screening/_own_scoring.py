@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from types import CellType, CodeType, FunctionType, MethodType
 
 from sklearn.base import is_regressor
@@ -28,21 +29,65 @@ def pays(scoring: object) -> bool:
     return _names_payment(scoring, _DEPTH) or not _reads_rows(scoring)
 
 
+def scoring_of(scoring: object, estimator: object) -> object:
+    """Return the scoring that is used: that of a search within, where none is given."""
+    if isinstance(scoring, Mapping):
+        return {name: scoring_of(each, estimator) for name, each in scoring.items()}
+    if scoring is None or type(scoring).__name__ == "_PassthroughScorer":
+        if hasattr(estimator, "scoring"):
+            return scoring_of(estimator.scoring, getattr(estimator, "estimator", None))
+        return None
+    return scoring
+
+
+def failing_scores(name: str, scoring: object, estimator: object) -> str:
+    """Describe a function that calls `score_private` of an estimator without it; or nothing."""
+    if isinstance(scoring, Mapping):
+        return next(
+            filter(None, (failing_scores(name, s, estimator) for s in scoring.values())), ""
+        )
+    if hasattr(estimator, "score_private") or not _calls_score_private(scoring):
+        return ""
+    return (
+        f"scoring calls score_private of {type(estimator).__name__}, which has none: each score "
+        f"within {name} would fail after its fit is paid. Use scoring=lambda model, X, y: "
+        f"{_paid_score(estimator)}."
+    )
+
+
 def unpaid_scores(name: str, estimator: object) -> str:
     """Describe scores without noise of an estimator, and how to pay for them."""
-    if hasattr(estimator, "score_private"):
-        score = f"model.score_private(X, y).{'r2' if is_regressor(estimator) else 'accuracy'}"
-    elif is_regressor(estimator):
-        score = (
-            "secretballot.scoring.regression_score_private(accountant, y, model.predict(X), "
-            "target_bounds=(low, high)).r2"
-        )
-    else:
-        score = "secretballot.scoring.score_private(accountant, y, model.predict(X)).accuracy"
     return (
         f"{name} scores with held-out private rows, without noise. The guarantee covers neither "
         "these scores nor a choice by them. Let a student be chosen by PrivateChoice, or pay for "
-        f"each score: scoring=lambda model, X, y: {score}."
+        f"each score: scoring=lambda model, X, y: {_paid_score(estimator)}."
+    )
+
+
+def _paid_score(estimator: object) -> str:
+    """Return the expression of a score of a model that is paid for."""
+    if hasattr(estimator, "score_private"):
+        return f"model.score_private(X, y).{'r2' if is_regressor(estimator) else 'accuracy'}"
+    if is_regressor(estimator):
+        return (
+            "secretballot.scoring.regression_score_private(accountant, y, model.predict(X), "
+            "target_bounds=(low, high)).r2"
+        )
+    return "secretballot.scoring.score_private(accountant, y, model.predict(X)).accuracy"
+
+
+def _calls_score_private(scoring: object) -> bool:
+    """Return whether a function calls the method of its model, whatever the model is."""
+    if not isinstance(scoring, FunctionType) or not scoring.__code__.co_argcount:
+        return False
+    model, steps = scoring.__code__.co_varnames[0], list(dis.get_instructions(scoring))
+    if any("JUMP" in step.opname for step in steps) or scoring.__code__.co_exceptiontable:
+        return False
+    return any(
+        before.opname.startswith("LOAD_FAST")
+        and before.argval == model
+        and after.argval == "score_private"
+        for before, after in pairwise(steps)
     )
 
 
