@@ -167,7 +167,7 @@ def test_bagging_seeds_the_noise(tmp_path):
     named = PrivacyAccountant(1e4, 1e-5, ledger=tmp_path / "budget.db")
     for accountant in (None, named):
         ensemble = ensemble_of(accountant).set_fit_request(X_public=True)
-        around = BaggingClassifier(ensemble, 2)
+        around = BaggingClassifier(ensemble, 2, bootstrap=False)
         if accountant is None:
             with pytest.warns(PrivacyLeakWarning, match="reproducible"):
                 around.fit(X, Y, X_public=POOL)

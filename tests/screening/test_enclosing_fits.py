@@ -5,15 +5,20 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
+    HalvingGridSearchCV,
+    HalvingRandomSearchCV,
     RandomizedSearchCV,
     TunedThresholdClassifierCV,
+    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -52,6 +57,19 @@ AROUND = {
     "without a refit": (lambda m: GridSearchCV(m, GRID, cv=2, scoring=paid, refit=False), 4, None),
     "folds of groups": (lambda m: GridSearchCV(m, GRID, cv=GroupKFold(3), scoring=paid), 7, None),
     "drawn": (lambda m: RandomizedSearchCV(m, {"n_bins": [2, 3, 4]}, n_iter=3, cv=2), 7, "scores"),
+    "few to draw from": (lambda m: RandomizedSearchCV(m, GRID, n_iter=2, cv=2), 5, "scores"),
+    "halved": (
+        lambda m: HalvingGridSearchCV(m, {"n_bins": [2, 3, 4, 5]}, cv=2, factor=2, scoring=paid),
+        15,
+        None,
+    ),
+    "drawn and halved": (
+        lambda m: HalvingRandomSearchCV(
+            m, {"n_bins": [2, 3, 4, 5]}, n_candidates=3, cv=2, refit=False, min_resources=300
+        ),
+        6,
+        "scores",
+    ),
     "scored for nothing": (lambda m: GridSearchCV(m, GRID, cv=2), 5, "scores with held-out"),
     "calibrated": (lambda m: CalibratedClassifierCV(m, cv=3), 3, "the calibration"),
     "one calibration": (
@@ -62,10 +80,15 @@ AROUND = {
     "a threshold": (lambda m: TunedThresholdClassifierCV(m, cv=2), 3, "learns the threshold"),
     "one split": (lambda m: TunedThresholdClassifierCV(m, cv=0.3, refit=False), 2, "threshold"),
     "stacked": (lambda m: StackingClassifier([("m", m)], cv=2), 3, "final estimator"),
+    "two stacked": (
+        lambda m: StackingClassifier([("m", m), ("n", clone(m))], cv=2),
+        6,
+        "final estimator",
+    ),
     "calibrated in a search": (
         lambda m: GridSearchCV(
             CalibratedClassifierCV(m, cv=2), {"method": ["sigmoid"]}, cv=2, scoring=lambda *_: 0.0
-        ),
+        ),  # which reads no rows
         6,
         "the calibration",
     ),
@@ -87,7 +110,7 @@ def test_too_many_fits_are_refused_before_the_first(name):
             warnings.simplefilter("ignore")
             with pytest.raises((BudgetExceededError, ValueError)) as error:
                 fit(around(inside))
-        assert f"epsilon_per_fit({n_fits})" in str(error.value)
+        assert f"epsilon_per_fit({n_fits}" in str(error.value)
         assert inside.accountant.entries() == []
 
 
@@ -150,6 +173,28 @@ def test_what_learns_nothing_from_private_labels_is_silent():
     CalibratedClassifierCV(FrozenEstimator(fitted)).fit(public, (public[:, 0] > 0).astype(int))
 
 
+@pytest.mark.filterwarnings("error::secretballot.accounting.PrivacyLeakWarning")
+def test_a_search_that_pays_is_cross_validated():
+    inside = model()
+    inside.set_params(epsilon=inside.accountant.epsilon_per_fit(10, share=0.8))
+    search = GridSearchCV(inside, GRID, cv=2, scoring=paid)
+    assert cross_val_score(search, X, Y, cv=2).min() > 0.5
+    assert inside.accountant.spent().share > 0.8
+
+
+def branched(model, X, y):
+    return paid(model[-1] if hasattr(model, "steps") else model, X, y)
+
+
+def test_functions_that_score_steps_of_a_pipeline_are_taken():
+    inside = model(0.5)
+    steps = make_pipeline(FunctionTransformer(), inside)
+    grid = {"privatelogisticregression__n_bins": [2]}
+    for scoring in (inner_paid, branched):
+        search = GridSearchCV(steps, grid, cv=2, scoring=scoring, refit=False)
+        assert search.fit(X, Y).cv_results_["mean_test_score"].min() > 0.5
+
+
 def test_a_refused_search_keeps_no_rows():
     from secretballot.screening import _enclosing_fits
 
@@ -181,3 +226,29 @@ def test_the_statement_names_steps_that_learned():
     before = len(accountant.entries())
     model(1.0, accountant).fit(X, Y)
     assert "learned_around" not in accountant.entries()[before].note
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+def test_the_statement_names_a_bag_that_repeats_rows():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    BaggingClassifier(model(1.0, accountant), 2).fit(X, Y)
+    assert json.loads(accountant.entries()[0].note)["learned_around"] == [
+        "BaggingClassifier (copies of rows in a fit)"
+    ]
+    assert "REPEATED" in str(accountant.statement())
+
+
+def test_a_later_refusal_does_not_say_that_nothing_was_spent():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+
+    class Uncounted(GridSearchCV):
+        """Search whose fits are more than it says."""
+
+        def _run_search(self, evaluate_candidates, **context):
+            for _ in range(2):
+                evaluate_candidates([{"n_bins": 2}, {"n_bins": 3}], **context)
+
+    inside = model(accountant.epsilon_per_fit(5, share=0.9), accountant)
+    search = Uncounted(inside, GRID, cv=2, scoring=paid, error_score="raise")
+    with pytest.raises(BudgetExceededError, match="what earlier ones spent stays spent"):
+        search.fit(X, Y)

@@ -125,9 +125,10 @@ NOTE_WORDS: dict[str, NoteWord] = {
     ),
     "learned_around": _typed(list, "a list of names")._replace(
         sentences={
-            None: "In {} A STEP, A CALIBRATION, A THRESHOLD OR A SEARCH AROUND THE MODEL LEARNED "
-            "FROM PRIVATE ROWS, OR SCORED WITH THEM, WITHOUT NOISE. What it learned or chose, and "
-            "its scores, are outside the guarantee; the notes of the releases name it."
+            None: "In {} A STEP, A CALIBRATION, A THRESHOLD, A SEARCH OR A BAG AROUND THE MODEL "
+            "LEARNED FROM PRIVATE ROWS, OR SCORED WITH THEM, WITHOUT NOISE, OR REPEATED THEM "
+            "WITHIN A FIT. What it learned or chose, its scores, and the copies of rows are "
+            "outside the guarantee; the notes of the releases name it."
         },
         outside={None: "what was learned from private rows around a model, without noise"},
     ),

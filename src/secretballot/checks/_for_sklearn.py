@@ -45,7 +45,7 @@ def for_sklearn(estimator: E) -> E:
     >>> from sklearn.utils.estimator_checks import estimator_checks_generator
     >>> from secretballot import PrivateLogisticRegression
     >>> from secretballot.checks import for_sklearn
-    >>> model = for_sklearn(PrivateLogisticRegression(classes=[0, 1]))
+    >>> model = for_sklearn(PrivateLogisticRegression())
     >>> checks = list(estimator_checks_generator(model))
     >>> len(checks) > 40
     True
@@ -53,7 +53,8 @@ def for_sklearn(estimator: E) -> E:
     >>> check(estimator)
 
     All of them at once are ``check_estimator(model)``, and a test for each
-    ``parametrize_with_checks([model])``. Without `classes` fits warn, as they should.
+    ``parametrize_with_checks([model])``. Leave `classes` out: the checks have labels of many kinds,
+    and other ones are refused. Without them fits warn, as they should.
     """
     copy = clone(estimator)
     parameters = copy.get_params(deep=False)

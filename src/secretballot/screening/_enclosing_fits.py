@@ -19,12 +19,24 @@ from sklearn.utils.validation import has_fit_parameter
 
 from secretballot._errors import BudgetExceededError, PrivacyLeakWarning, warn
 from secretballot.scoring import by_level, price_of_all
-from secretballot.screening._enclosing_kinds import ENCLOSING, FUNCTIONS, STACK, Enclosing
+from secretballot.screening._enclosing_kinds import (
+    ENCLOSING,
+    FUNCTIONS,
+    STACK,
+    WORKER_FUNCTIONS,
+    Enclosing,
+)
 from secretballot.screening._pipeline_steps import learned_steps
 from secretballot.screening._public_rows_check import CheckedEstimator
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
+
+#: Function of `sklearn.base` that copies an estimator.
+_COPY = "_clone_parametrized"
+
+_NOTHING_SPENT = "Nothing was released or spent."
+_SPENT_BEFORE = "This fit released and spent nothing; what earlier ones spent stays spent."
 
 
 class _Around(NamedTuple):
@@ -34,6 +46,7 @@ class _Around(NamedTuple):
     kind: Enclosing
     estimator: Any  # for a function the one that it was given
     frame: FrameType
+    is_running: bool = True  # otherwise a copy is made of it
 
     @property
     def n_fits(self) -> int | None:
@@ -48,7 +61,17 @@ class _Around(NamedTuple):
     @property
     def leak(self) -> str:
         """Describe what it learns or scores without noise; empty if there is nothing."""
-        return self.kind.leak(self.name, self.setting("scoring"))
+        return self.kind.leak(self.name, self.setting)
+
+    @property
+    def note(self) -> str:
+        """Return its name, for the note of releases."""
+        return self.name + " (copies of rows in a fit)" * self.kind.repeats
+
+    @property
+    def parts(self) -> list[Any]:
+        """Return its private models, where it has several."""
+        return [] if self.name in FUNCTIONS else self.kind.parts(self.estimator)
 
     @property
     def is_parallel(self) -> bool:
@@ -94,16 +117,23 @@ def check_enclosing_clones(estimator: CheckedEstimator) -> list[str]:
     list of str
         What around the fits of the copies learns, or scores, without noise.
     """
-    fits_around = _running_fits()
-    if estimator.accountant is None or not any(around.is_parallel for around in fits_around):
+    fits_around = _fits_around()
+    if (
+        estimator.accountant is None
+        or not any(around.is_parallel for around in fits_around)
+        or not fits_around[-1].is_running
+    ):
         return []
-    outermost, leaks = fits_around[-1], [around.name for around in fits_around if around.leak]
+    _check_kinds(estimator, fits_around)
+    outermost, leaks = fits_around[-1], [around.note for around in fits_around if around.leak]
     if _checked_clones.get(outermost.estimator) == id(outermost.frame):
         return leaks
     try:
         n_fits = _count_fits(fits_around)
-    except KeyError:  # a copy that is made before the folds are known
+    except (AttributeError, KeyError):  # a copy that is made before the folds are known
         return []
+    if n_fits is None and not all(around.is_running for around in fits_around):
+        return leaks
     _checked_clones[outermost.estimator] = id(outermost.frame)
     _check(estimator, fits_around, n_fits)
     return leaks
@@ -121,8 +151,9 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> list[str]:
     list of str
         What around the fit learns, or scores, without noise; for the note of its releases.
     """
-    fits_around, steps = _running_fits(), learned_steps()
-    leaks = [around.name for around in fits_around if around.leak]
+    fits_around, steps = [each for each in _fits_around() if each.is_running], learned_steps()
+    _check_workers({around.name for around in fits_around})
+    leaks = [around.note for around in fits_around if around.leak]
     leaks += vars(estimator).pop("_leaks_around", [])
     leaks = list(dict.fromkeys([*leaks, *(step.name for step in steps)]))
     if any(around.is_parallel for around in fits_around):
@@ -133,11 +164,13 @@ def check_enclosing_fits(estimator: CheckedEstimator) -> list[str]:
         return leaks
     outermost = fits_around[-1]
     checked = _checked_fits.get(outermost.estimator)
-    if checked is None or checked.frame_id != id(outermost.frame) or checked.n_left == 0:
+    known = checked is not None and checked.frame_id == id(outermost.frame)
+    if checked is None or not known or checked.n_left == 0:
         checked = _CheckedFit(id(outermost.frame), None, _count_fits(fits_around))
         _checked_fits[outermost.estimator] = checked
         try:
-            _check(estimator, fits_around, checked.n_left)
+            spent = _SPENT_BEFORE if known else _NOTHING_SPENT
+            _check(estimator, fits_around, checked.n_left, spent)
         except (BudgetExceededError, ValueError, Warning) as error:
             checked.refusal = partial(type(error), str(error))
     if checked.n_left is not None:
@@ -153,18 +186,45 @@ def _count_fits(fits_around: list[_Around]) -> int | None:
     return math.prod(known) if len(known) == len(fits_around) else None
 
 
-def _check(estimator: CheckedEstimator, fits_around: list[_Around], n_fits: int | None) -> None:
+def _check(
+    estimator: CheckedEstimator,
+    fits_around: list[_Around],
+    n_fits: int | None,
+    spent: str = _NOTHING_SPENT,
+) -> None:
     """Check the estimators around a model, from the inside to the outside."""
+    _check_kinds(estimator, fits_around, spent)
     for around in fits_around:
         if around.kind is STACK and around.estimator.cv != "prefit":
             arguments = around.frame.f_locals.get("fit_params", {})
-            _check_final_estimator(around.name, around.estimator, arguments)
+            _check_final_estimator(around.name, around.estimator, arguments, spent)
     if n_fits is not None and n_fits > 1:
-        _check_budget(
-            estimator, n_fits, " around ".join(each.name for each in reversed(fits_around))
-        )
+        _check_budget(estimator, n_fits, fits_around, spent)
     leaks = [around.leak for around in fits_around]
     _warn_leaks([*leaks, *(step.warning for step in learned_steps())])
+
+
+def _check_kinds(
+    estimator: CheckedEstimator, fits_around: list[_Around], spent: str = _NOTHING_SPENT
+) -> None:
+    for around in fits_around:
+        refusal = around.kind.refusal(around.name, estimator, around.setting)
+        if refusal:
+            raise ValueError(f"{refusal} {spent}")
+
+
+def _check_workers(names_around: set[str]) -> None:
+    """Refuse a fit in a worker that can't see which fits there are besides."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and (frame := frame.f_back) is not None:
+        function = (frame.f_globals.get("__name__", ""), frame.f_code.co_name)
+        callers = WORKER_FUNCTIONS.get(function, ())
+        if callers and names_around.isdisjoint(callers):
+            raise ValueError(
+                f"n_jobs: {' or '.join(callers)} with several workers, none of which can tell "
+                "whether the budget pays for the fits of all. This fit released and spent nothing. "
+                "Use n_jobs=1 there."
+            )
 
 
 def _warn_leaks(warnings: list[str]) -> None:
@@ -172,59 +232,74 @@ def _warn_leaks(warnings: list[str]) -> None:
         warn(warning, PrivacyLeakWarning)
 
 
-def _check_final_estimator(name: str, stack: Any, arguments: Mapping[str, Any]) -> None:
+def _check_final_estimator(name: str, stack: Any, arguments: Mapping[str, Any], spent: str) -> None:
     last = LogisticRegression() if stack.final_estimator is None else stack.final_estimator
     if "X_public" in arguments and not has_fit_parameter(last, "X_public"):
         raise ValueError(
             f"X_public: {name} passes it to final_estimator={last!r} as well, which "
-            "does not take it and would fail after the budget is spent. Nothing was released or "
-            "spent. Fit the model first, and stack it with cv='prefit'."
+            f"does not take it and would fail after the budget is spent. {spent} Fit the model "
+            "first, and stack it with cv='prefit'."
         )
 
 
-def _check_budget(estimator: CheckedEstimator, n_fits: int, name: str) -> None:
+def _check_budget(
+    estimator: CheckedEstimator, n_fits: int, fits_around: list[_Around], spent: str
+) -> None:
     """Refuse the first of several fits that can't all be paid."""
-    accountant, epsilon = estimator.accountant, estimator.epsilon
-    if epsilon is not None:
-        price = price_of_all(accountant, accountant.scope(epsilon))
+    accountant = estimator.accountant
+    models = next((parts for around in fits_around if (parts := around.parts)), [estimator])
+    epsilons = [model.epsilon for model in models]
+    if None not in epsilons:
+        prices = [price_of_all(accountant, accountant.scope(epsilon)) for epsilon in epsilons]
         remaining = by_level(accountant.remaining())
-        if all(n_fits * price[level] <= remaining[level].share * _ROUNDING for level in price):
+        if all(
+            n_fits / len(models) * sum(price[level] for price in prices)
+            <= remaining[level].share * _ROUNDING
+            for level in prices[0]
+        ):
             return
     elif any(getattr(estimator, cost, None) is not None for cost in ("mechanism", "reservation")):
         return  # its noise, or what it pays with, is fixed
+    name = " around ".join(around.name for around in reversed(fits_around))
+    remedy = f"epsilon_per_fit({n_fits}), at which all of them fit what is left"
+    if any(around.kind.pays_scores(around.setting) for around in fits_around):
+        remedy = f"epsilon_per_fit({n_fits}, share=0.8), which leaves a fifth for the scores"
     raise BudgetExceededError(
-        f"epsilon={epsilon!r}, and {name} fits {n_fits} times: the budget would end before the "
-        "last of these fits, with nothing to show. Nothing was released or spent. Pass "
-        f"epsilon=accountant.epsilon_per_fit({n_fits}), at which all of them fit what is left."
+        f"epsilon={estimator.epsilon!r}, and {name} fits {n_fits} times: the budget would end "
+        f"before the last of these fits, with nothing to show. {spent} Pass "
+        f"epsilon=accountant.{remedy}."
     )
 
 
-def _running_fits() -> list[_Around]:
-    """Return the fits and functions around this fit, inside first."""
+def _fits_around() -> list[_Around]:
+    """Return the fits, functions and copies around this fit or copy of a model, inside first."""
+    # Some of them exist only after an import of `sklearn.experimental`.
     kinds = {
-        name: getattr(sys.modules[kind.module], name)
+        name: vars(sys.modules[kind.module])[name]
         for name, kind in ENCLOSING.items()
-        if kind.module in sys.modules
+        if kind.module in sys.modules and name in vars(sys.modules[kind.module])
     }
     codes = _function_codes()
-    fits_around: list[_Around] = []
+    found: list[_Around] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame := frame.f_back) is not None:
-        name = frame.f_code.co_name
-        if codes.get(name) is frame.f_code:
-            fits_around.append(_Around(name, FUNCTIONS[name], frame.f_locals["estimator"], frame))
-        caller = frame.f_locals.get("self") if name == "fit" else None
+        function = frame.f_code.co_name
+        if codes.get(function) is frame.f_code:
+            given = frame.f_locals["estimator"]
+            found.append(_Around(function, FUNCTIONS[function], given, frame))
+        caller = frame.f_locals.get("self") if function == "fit" else None
+        if function == _COPY and frame.f_globals.get("__name__") == "sklearn.base":
+            caller = frame.f_locals["estimator"]
         # A subclass may call `fit` of one estimator in several frames.
-        if caller is not None and not any(caller is each.estimator for each in fits_around):
-            names = [name for name, kind in kinds.items() if isinstance(caller, kind)]
-            if (
-                fits_around
-                and fits_around[-1].name in FUNCTIONS
-                and any(ENCLOSING[n].folds for n in names)
-            ):
-                fits_around.pop()  # a part of that fit, which counts its calls
-            fits_around += [_Around(name, ENCLOSING[name], caller, frame) for name in names]
-    return fits_around
+        if caller is None or any(caller is each.estimator for each in found):
+            continue
+        name = next((name for name, kind in kinds.items() if isinstance(caller, kind)), "")
+        if not name:
+            continue
+        if found and found[-1].name in FUNCTIONS and ENCLOSING[name].folds:
+            found.pop()  # a part of that fit, which counts its calls
+        found.append(_Around(name, ENCLOSING[name], caller, frame, function == "fit"))
+    return found
 
 
 @cache

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import ParameterGrid, check_cv
 
-#: Parameters that decide what a fit costs: where a search varies them, fits are not alike.
-_COST_PARAMETERS = ("accountant", "epsilon", "mechanism", "reservation")
+from secretballot.screening import _fit_counts as counts
+from secretballot.screening._own_scoring import failing_scores, pays, scoring_of, unpaid_scores
 
-_UNPAID_SCORES = (
-    "{} scores with held-out private rows, without noise. The guarantee covers neither these "
-    "scores nor a choice by them. Let a student be chosen by PrivateChoice, or pay for each score: "
-    "scoring=lambda model, X, y: model.score_private(X, y).accuracy."
-)
+
+def _nothing(name: str, model: object) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -31,170 +27,176 @@ class Enclosing:
     count_fits : callable
         Function from the estimator, and the variables of its running `fit`, to the number of fits
         of the model; None if it is not known.
+    parts : callable
+        Function from the estimator to its private models, where it has several.
     learns : str
         Part that it learns from private labels; empty if there is none.
     remedy : str
     scores : bool
         Whether it scores with held-out private rows.
+    repeats : bool
+        Whether it repeats rows within a fit, if its `bootstrap` is True.
     folds : bool
         Whether it calls `cross_val_predict` for its own folds.
+    refuse : callable
+        Function from its name and the model to the reason why it can't fit it; empty if it can.
     """
 
     module: str
     count_fits: Callable[[BaseEstimator, Mapping[str, Any]], int | None]
+    parts: Callable[[BaseEstimator], list[Any]] = counts.no_parts
     learns: str = ""
     remedy: str = ""
     scores: bool = False
+    repeats: bool = False
     folds: bool = False
+    refuse: Callable[[str, Any], str] = _nothing
 
-    def leak(self, name: str, scoring: object) -> str:
+    def leak(self, name: str, setting: Callable[[str], object]) -> str:
         """Describe what leaves without noise; empty if nothing does."""
         if self.learns:
             return (
                 f"{name} learns {self.learns} from labels of private rows, without noise. The "
                 f"guarantee does not cover that, and the budget does not pay for it. {self.remedy}"
             )
-        return _UNPAID_SCORES.format(name) if self.scores and not _is_own(scoring) else ""
+        if self.repeats and setting("bootstrap"):
+            return (
+                f"bootstrap=True: {name} draws rows with replacement, so that a fit has several "
+                "copies of a person's row, and is charged for one. The guarantee does not cover "
+                "that. Pass bootstrap=False and max_samples=, or fit one model with all of the "
+                "epsilon."
+            )
+        if self.scores and not self.pays_scores(setting):
+            return unpaid_scores(name, setting("estimator"))
+        return ""
+
+    def pays_scores(self, setting: Callable[[str], object]) -> bool:
+        """Return whether it scores, and pays for that."""
+        return self.scores and pays(scoring_of(setting("scoring"), setting("estimator")))
+
+    def refusal(self, name: str, model: object, setting: Callable[[str], object]) -> str:
+        """Describe why it would fail after the budget is spent; empty if it would not."""
+        scoring = setting("scoring") if self.scores else None
+        return self.refuse(name, model) or failing_scores(name, scoring, setting("estimator"))
 
 
-def _n_folds(estimator: BaseEstimator) -> int | None:
-    try:
-        return int(check_cv(estimator.cv, classifier=True).get_n_splits())
-    except (TypeError, ValueError):  # folds that depend on rows
-        return None
+def _refuse_columns(name: str, model: object) -> str:
+    return (
+        f"{name} chooses columns by fits to private rows. A private model has no coefficient for "
+        "each column, and its pool and bounds have all of them: this would fail after the budget "
+        "is spent. Choose columns by what they mean, columns=[...], or with public rows; the fit "
+        "of a linear model shrinks columns that say nothing."
+    )
 
 
-def _and_one(n_fits: int | None) -> int | None:
-    return None if n_fits is None else n_fits + 1
+def _refuse_chain(name: str, model: object) -> str:
+    instead = (
+        "Give PrivateLogisticRegression the matrix of labels itself: it learns all of them from "
+        "one ballot a row."
+        if name == "ClassifierChain"
+        else "Fit a model to each target, with MultiOutputRegressor."
+    )
+    return (
+        f"{name} gives each model the private targets of those before it as columns, which no "
+        f"public row has: this would fail after some of the budget is spent. {instead}"
+    )
 
 
-def _fits_of_stack(stack: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    return 1 if stack.cv == "prefit" else _and_one(_n_folds(stack))
-
-
-def _fits_of_calibration(calibration: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    n_folds = _n_folds(calibration)
-    return _and_one(n_folds) if calibration.ensemble is False else n_folds
-
-
-def _fits_of_threshold(tuned: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    single = isinstance(tuned.cv, float)
-    # Without a refit the model is fitted to the one part twice.
-    return _and_one(1 if single else _n_folds(tuned))
-
-
-def _fits_of_search(search: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    is_grid = hasattr(search, "param_grid")
-    grids = search.param_grid if is_grid else search.param_distributions
-    names = {name for grid in (grids if isinstance(grids, list) else [grids]) for name in grid}
-    if any(name.split("__")[-1] in _COST_PARAMETERS for name in names):
-        return None
-    # Older versions of scikit-learn have a variable, later ones an attribute.
-    n_splits = fit.get("n_splits", getattr(search, "n_splits_", None))
-    n_candidates = len(ParameterGrid(grids)) if is_grid else search.n_iter
-    return None if n_splits is None else n_candidates * int(n_splits) + bool(search.refit)
-
-
-def _fits_of_bag(bag: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    return int(bag.n_estimators)
-
-
-def _fits_of_vote(vote: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    models = [getattr(model, "steps", [("", model)])[-1][1] for _, model in vote.estimators]
-    private = [model for model in models if hasattr(model, "accountant")]
-    same = all(model.epsilon == private[0].epsilon for model in private)
-    return len(private) if private and same else None
-
-
-def _fits_of_rest(estimator: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    return int(fit["Y"].shape[1])
-
-
-def _fits_of_pairs(pairs: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    return math.comb(len(pairs.classes_), 2)
-
-
-def _fits_of_outputs(outputs: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    return int(fit["y"].shape[1])
-
-
-def _fits_of_folds(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
-    return int(call["cv"].get_n_splits(call["X"], call["y"], call.get("groups")))
-
-
-def _fits_of_predictions(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
-    return len(call["splits"])
-
-
-def _fits_of_sizes(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
-    return len(call["cv_iter"]) * len(call["train_sizes_abs"])
-
-
-def _fits_of_values(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
-    if call["param_name"].split("__")[-1] in _COST_PARAMETERS:
-        return None
-    return len(call["param_range"]) * (_fits_of_folds(estimator, call) or 1)
-
-
-def _fits_of_permutations(estimator: BaseEstimator, call: Mapping[str, Any]) -> int | None:
-    return (1 + int(call["n_permutations"])) * (_fits_of_folds(estimator, call) or 1)
-
-
-def _is_own(scoring: object) -> bool:
-    """Return True for functions of a user, which can pay for scores; not for names and scorers."""
-    if isinstance(scoring, Mapping):
-        return all(map(_is_own, scoring.values()))
-    return callable(scoring) and not type(scoring).__module__.startswith("sklearn.")
+def _refuse_classes(name: str, model: Any) -> str:
+    classes = model.classes
+    if classes is None or len(classes) == 2:
+        return ""
+    return (
+        f"classes={list(classes)!r}, and {name} fits models of the two classes 0 and 1. Fit the "
+        f"model itself, without {name}: it predicts several classes, from one fit."
+    )
 
 
 STACK = Enclosing(
     "sklearn.ensemble",
-    _fits_of_stack,
-    "its final estimator",
-    "Average models instead, or stack models of public rows.",
+    counts.fits_of_stack,
+    counts.private_parts,
+    learns="its final estimator",
+    remedy="Average models instead, or stack models of public rows.",
     folds=True,
 )
-_SEARCH = Enclosing("sklearn.model_selection", _fits_of_search, scores=True)
+_SEARCH = Enclosing("sklearn.model_selection", counts.fits_of_search, scores=True)
+_HALVING = replace(_SEARCH, count_fits=counts.fits_of_halving)
+_BAG = Enclosing("sklearn.ensemble", counts.fits_of_bag, repeats=True)
+_VOTE = Enclosing("sklearn.ensemble", counts.fits_of_vote, counts.private_parts)
+_OUTPUTS = Enclosing("sklearn.multioutput", counts.fits_of_outputs)
+_CHAIN = Enclosing("sklearn.multioutput", counts.fits_unknown, refuse=_refuse_chain)
+_COLUMNS = Enclosing("sklearn.feature_selection", counts.fits_unknown, refuse=_refuse_columns)
 
 ENCLOSING = {
     "StackingClassifier": STACK,
     "StackingRegressor": STACK,
     "CalibratedClassifierCV": Enclosing(
         "sklearn.calibration",
-        _fits_of_calibration,
-        "the calibration",
-        "Probabilities of PrivateLogisticRegression need none. Calibrate a fitted model with "
-        "labelled public rows, CalibratedClassifierCV(FrozenEstimator(model)), or the student "
+        counts.fits_of_calibration,
+        learns="the calibration",
+        remedy="Probabilities of PrivateLogisticRegression need none. Calibrate a fitted model "
+        "with labelled public rows, CalibratedClassifierCV(FrozenEstimator(model)), or the student "
         "within an ensemble.",
         folds=True,
     ),
     "TunedThresholdClassifierCV": Enclosing(
         "sklearn.model_selection",
-        _fits_of_threshold,
-        "the threshold",
-        "Choose it by public facts, FixedThresholdClassifier(model, threshold=), or use "
+        counts.fits_of_threshold,
+        learns="the threshold",
+        remedy="Choose it by public facts, FixedThresholdClassifier(model, threshold=), or use "
         "class_weight='balanced' of PrivateLogisticRegression.",
     ),
     "GridSearchCV": _SEARCH,
     "RandomizedSearchCV": _SEARCH,
-    "BaggingClassifier": Enclosing("sklearn.ensemble", _fits_of_bag),
-    "BaggingRegressor": Enclosing("sklearn.ensemble", _fits_of_bag),
-    "VotingClassifier": Enclosing("sklearn.ensemble", _fits_of_vote),
-    "VotingRegressor": Enclosing("sklearn.ensemble", _fits_of_vote),
-    "OneVsRestClassifier": Enclosing("sklearn.multiclass", _fits_of_rest),
-    "OneVsOneClassifier": Enclosing("sklearn.multiclass", _fits_of_pairs),
-    "MultiOutputClassifier": Enclosing("sklearn.multioutput", _fits_of_outputs),
-    "MultiOutputRegressor": Enclosing("sklearn.multioutput", _fits_of_outputs),
+    "HalvingGridSearchCV": _HALVING,
+    "HalvingRandomSearchCV": _HALVING,
+    "BaggingClassifier": _BAG,
+    "BaggingRegressor": _BAG,
+    "VotingClassifier": _VOTE,
+    "VotingRegressor": _VOTE,
+    "OneVsRestClassifier": Enclosing(
+        "sklearn.multiclass", counts.fits_of_rest, refuse=_refuse_classes
+    ),
+    "OneVsOneClassifier": Enclosing(
+        "sklearn.multiclass", counts.fits_of_pairs, refuse=_refuse_classes
+    ),
+    "OutputCodeClassifier": Enclosing(
+        "sklearn.multiclass", counts.fits_of_codes, refuse=_refuse_classes
+    ),
+    "MultiOutputClassifier": _OUTPUTS,
+    "MultiOutputRegressor": _OUTPUTS,
+    "ClassifierChain": _CHAIN,
+    "RegressorChain": _CHAIN,
+    "RFECV": _COLUMNS,
+    "RFE": _COLUMNS,
+    "SelectFromModel": _COLUMNS,
+    "SequentialFeatureSelector": _COLUMNS,
 }
 
 #: Functions that fit an estimator; their names are those of `sklearn.model_selection`.
 FUNCTIONS = {
     name: Enclosing("sklearn.model_selection", count_fits, scores=name != "cross_val_predict")
     for name, count_fits in (
-        ("cross_validate", _fits_of_folds),
-        ("cross_val_predict", _fits_of_predictions),
-        ("learning_curve", _fits_of_sizes),
-        ("validation_curve", _fits_of_values),
-        ("permutation_test_score", _fits_of_permutations),
+        ("cross_validate", counts.fits_of_folds),
+        ("cross_val_predict", counts.fits_of_predictions),
+        ("learning_curve", counts.fits_of_sizes),
+        ("validation_curve", counts.fits_of_values),
+        ("permutation_test_score", counts.fits_of_permutations),
     )
+}
+
+#: Functions that fit a copy of a model, maybe in a worker, and the estimators that call them: these
+#: make no copy before, so that workers see no estimator around a fit.
+WORKER_FUNCTIONS = {
+    ("sklearn.multiclass", "_fit_binary"): (
+        "OneVsRestClassifier",
+        "OneVsOneClassifier",
+        "OutputCodeClassifier",
+    ),
+    ("sklearn.multioutput", "_fit_estimator"): ("MultiOutputClassifier", "MultiOutputRegressor"),
+    ("sklearn.ensemble._bagging", "_parallel_build_estimators"): (
+        "BaggingClassifier",
+        "BaggingRegressor",
+    ),
 }
