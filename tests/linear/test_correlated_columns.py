@@ -57,7 +57,8 @@ def test_ranks_are_middles_of_shares():
 def test_few_public_rows_are_no_worse_than_none(monkeypatch):
     """Correlations of 39 columns come from a release as well as from 25 rows."""
     rng = np.random.default_rng(3)
-    loads, effects = rng.normal(size=(3, 39)), rng.normal(size=39)
+    loads = np.random.default_rng(9).normal(size=(3, 39))
+    effects = np.random.default_rng(8).normal(size=39)
     hidden = rng.normal(size=(2 * N + 25, 3)) @ loads + rng.normal(size=(2 * N + 25, 39))
     X, pool = (hidden[: 2 * N] > 0).astype(float), (hidden[2 * N :] > 0).astype(float)
     y = (rng.random(2 * N) < 1 / (1 + np.exp(-0.7 * (X - 0.5) @ effects))).astype(int)
@@ -74,9 +75,10 @@ def test_few_public_rows_are_no_worse_than_none(monkeypatch):
         return log_loss(y[N:], model.predict_proba(X[N:])[:, 1])
 
     rows = PublicData(pool, may_be_private=True)  # some are alike by chance
-    assert loss(rows) < loss(None) + 0.002
+    none = loss(None)
+    assert loss(rows) < none + 0.002
     monkeypatch.setattr(_synthetic_rows, "FEW_PUBLIC_ROWS", 0)  # correlations of the rows alone
-    assert loss(rows) > loss(None) + 0.003
+    assert loss(rows) > none + 0.005
 
 
 def test_few_public_rows_show_that_columns_are_nearly_the_same():
