@@ -77,7 +77,24 @@ class Enclosing:
     def refusal(self, name: str, model: object, setting: Callable[[str], object]) -> str:
         """Describe why it would fail after the budget is spent; empty if it would not."""
         scoring = setting("scoring") if self.scores else None
-        return self.refuse(name, model) or failing_scores(name, scoring, setting("estimator"))
+        return (
+            self.refuse(name, model)
+            or failing_scores(name, scoring, setting("estimator"))
+            or _refuse_varied_epsilon(name, setting)
+        )
+
+
+def _refuse_varied_epsilon(name: str, setting: Callable[[str], object]) -> str:
+    """Refuse a search among epsilons whose refit may take more than is left then."""
+    grids: Any = setting("param_grid") or setting("param_distributions") or {}
+    names = {key for grid in (grids if isinstance(grids, list) else [grids]) for key in grid}
+    if not setting("refit") or all(key.split("__")[-1] != "epsilon" for key in names):
+        return ""
+    return (
+        f"{name} varies epsilon and fits once more with the best one, for which too little may be "
+        "left. The largest epsilon is the best but for noise: pass it to the model, and search "
+        "other parameters; or pass refit=False."
+    )
 
 
 def _refuse_columns(name: str, model: object) -> str:

@@ -66,8 +66,8 @@ def release_first_round(
     """Release the residuals of rows with the same scores, and return reference rows beside them.
 
     The means of bins are released with the residuals, and add nothing to their sensitivity. Without
-    public rows, or with few, one more sum is released, the products of columns: see "Stand-in rows" in
-    `docs/theory/logistic-regression.md`.
+    public rows, or with few, one more sum is released, the products of columns: see "Stand-in
+    rows" in `docs/theory/logistic-regression.md`.
     """
     rows, features, mechanism, release = plan.rows, plan.features, plan.mechanism, plan.release
     coefficients = np.zeros((1 + features.n_features, len(start)))
