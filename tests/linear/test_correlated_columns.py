@@ -77,7 +77,7 @@ def test_few_public_rows_are_no_worse_than_none(monkeypatch):
     rows = PublicData(pool, may_be_private=True)  # some are alike by chance
     none = loss(None)
     assert loss(rows) < none + 0.002
-    monkeypatch.setattr(_synthetic_rows, "FEW_PUBLIC_ROWS", 0)  # correlations of the rows alone
+    monkeypatch.setattr(_synthetic_rows, "_ERROR_RATIO", 0.0)  # correlations of the rows alone
     assert loss(rows) > none + 0.005
 
 

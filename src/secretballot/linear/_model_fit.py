@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +46,7 @@ from secretballot.linear.rounds import (
     RivalPlan,
     RoundPlan,
     resized,
+    shows_correlations,
 )
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, warn_misfits
@@ -142,8 +144,7 @@ def run_fit(
     n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)
     search = FeatureSearch.of(accountant, model.features, data, features, 1 + n_rounds, scope)
-    asks_ranks = isinstance(features, AdditiveBins) and has_few_public_rows(data)
-    n_releases = 1 + n_rounds + asks_ranks + (search.n_pilot if search else 0)
+    n_releases = 1 + n_rounds + (search.n_pilot if search else 0)
     pairs = PairSearch.of(
         accountant,
         model.interactions,
@@ -172,12 +173,18 @@ def run_fit(
         scope,
         is_needed=has_few_public_rows(data),
     )
-    mechanism = accountant.calibrate(
+    calibrate = partial(
+        accountant.calibrate,
         lambda sigma: response.mechanism(sigma, features, data.weight),
-        n_rows=n_releases,
         scope=scope,
         share=_remaining_share(check, placement, pairs, search),
     )
+    asks_ranks = data.X_public is None
+    if isinstance(features, AdditiveBins) and has_few_public_rows(data) and not asks_ranks:
+        sigma = calibrate(n_rows=n_releases + 1).sigma
+        asks_ranks = shows_correlations(sigma, len(features.columns), data.total, n_public)
+    n_releases += asks_ranks
+    mechanism = calibrate(n_rows=n_releases)
     note: dict[str, object] = {**response.note, "features_from": origin}
     if data.levels is not None:
         note.update(data.levels.ledger_note)
@@ -231,6 +238,7 @@ def run_fit(
             releases.noisy_sums,
             n_rounds=1 + n_rounds,
             n_people=data.n_people,
+            asks_ranks=asks_ranks,
             pairs=pair_plan,
         )
         if search is not None and other is not None:

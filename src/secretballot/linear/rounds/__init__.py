@@ -16,6 +16,7 @@ from secretballot.linear.rounds._response import (
     RivalPlan,
     RoundPlan,
 )
+from secretballot.linear.rounds._synthetic_rows import shows_correlations
 
 __all__ = [
     "ClassResponse",
@@ -32,4 +33,5 @@ __all__ = [
     "RivalPlan",
     "RoundPlan",
     "resized",
+    "shows_correlations",
 ]

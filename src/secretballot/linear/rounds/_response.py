@@ -52,6 +52,8 @@ class RoundPlan:
         Number of sums of residuals.
     n_people : float
         Number of private rows or owners of equal weight.
+    asks_ranks : bool
+        Whether the products of columns' ranks are released, without public rows or with few.
     pairs : PairPlan or None
         Release of all pairs of columns.
     rival : RivalPlan or None
@@ -65,6 +67,7 @@ class RoundPlan:
     release: Release
     n_rounds: int
     n_people: float
+    asks_ranks: bool = False
     pairs: PairPlan | None = None
     rival: RivalPlan | None = None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, Floats
+from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._reference_rows import (
     COPULA_SIZE,
     N_SYNTHETIC,
@@ -29,6 +29,9 @@ _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 _LARGEST_CORRELATION = 0.95
 #: Standard errors by which a released share of private rows may differ from that of public rows.
 _LARGEST_DIFFERENCE = 5.0
+#: Usual variance of ranks, and the largest ratio of the errors of their released correlations and
+#: of public ones at which they are released.
+_RANK_VARIANCE, _ERROR_RATIO = 0.3, 0.1
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
 
@@ -42,7 +45,8 @@ def copula_reference_rows(
     weights of the rows: coefficients would be too large where private rows are more frequent than
     reference rows.
 
-    Without public rows, or with few, one more sum is released, the products of the columns' ranks.
+    Without public rows, or with few, one more sum may be released, the products of the columns'
+    ranks.
 
     Parameters
     ----------
@@ -59,7 +63,7 @@ def copula_reference_rows(
     assert not isinstance(public, np.ndarray)
     noise = mechanism.sigma / rows.total
     margins = column_margins(features, residuals, means, noise, public)
-    if public is not None and public.shape[0] >= FEW_PUBLIC_ROWS:
+    if public is not None and not plan.asks_ranks:
         correlations, precisions = public_correlations(features, margins, public)
     else:
         margins = [
@@ -86,6 +90,23 @@ def copula_reference_rows(
         if not margin.is_like_public
     ]
     return reference.raked(unlike) if unlike else reference
+
+
+def shows_correlations(sigma: float, n_columns: int, total: float, n_public: int) -> bool:
+    """Return whether released correlations of ranks are far more precise than those of public rows.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise of a release.
+    n_columns : int
+    total : float
+        Sum of the weights of the private rows.
+    n_public : int
+        Number of public rows.
+    """
+    error = sigma * float(np.sqrt(n_columns)) / (2 * total * _RANK_VARIANCE)
+    return error < _ERROR_RATIO / float(np.sqrt(n_public))
 
 
 @dataclass(frozen=True)
