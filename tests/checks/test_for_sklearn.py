@@ -20,9 +20,9 @@ def teachers(learner, student=None):
 
 ESTIMATORS = {
     "classes": PrivateLogisticRegression(n_bins=4, rounds=0),
-    "classes, bounds": PrivateLogisticRegression(n_bins=4, rounds=0, bounds=(-3, 3)),
+    "classes, bounds": PrivateLogisticRegression(n_bins=4, rounds=0, bounds=(-110, 110)),
     "numbers": PrivateLinearRegression(n_bins=4, rounds=1),
-    "numbers, bounds": PrivateLinearRegression(n_bins=4, rounds=1, bounds=(-3, 3)),
+    "numbers, bounds": PrivateLinearRegression(n_bins=4, rounds=1, bounds=(-110, 110)),
     "teachers": teachers(LogisticRegression()),
     "teachers, student": teachers(LogisticRegression(), LogisticRegression()),
     "trees": teachers(DecisionTreeClassifier()),
