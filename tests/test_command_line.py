@@ -8,11 +8,13 @@ import shutil
 import sys
 import tomllib
 import warnings
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests._commands import ledger_command
 from tests._fakes import (
     Gaussian,
     Grouped,
@@ -55,17 +57,7 @@ def accountant(path):
 
 @pytest.fixture
 def run(capsys):
-    """Run a command; return its exit status, output and errors."""
-
-    def command(*arguments):
-        capsys.readouterr()
-        try:
-            status = main(["ledger", *map(str, arguments)])
-        except SystemExit as exit:
-            status = exit.code
-        return status, *capsys.readouterr()
-
-    return command
+    return partial(ledger_command, capsys)
 
 
 def cells(output, first):

@@ -2,12 +2,11 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
-from tests._fakes import Gaussian, tamper, votes
-
-from secretballot._cli import main
-from secretballot.accounting import PrivacyAccountant
+from tests._commands import ledger_command, two_releases
+from tests._fakes import tamper
 
 
 @pytest.fixture
@@ -17,30 +16,17 @@ def path(tmp_path):
 
 @pytest.fixture
 def accountant(path):
-    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi", ledger=path)
-    for _ in range(2):
-        accountant.release(Gaussian(sigma=40), votes(5))
-    return accountant
+    return two_releases(path)
 
 
 @pytest.fixture
 def run(capsys):
-    """Run a command; return its exit status, output and errors."""
-
-    def command(*arguments):
-        capsys.readouterr()
-        try:
-            status = main(["ledger", *map(str, arguments)])
-        except SystemExit as exit:
-            status = exit.code
-        return status, *capsys.readouterr()
-
-    return command
+    return partial(ledger_command, capsys)
 
 
 @pytest.mark.parametrize("how", ["copy", "no mark", "in place"])
 def test_a_statement_of_what_may_be_cut_says_so(run, accountant, path, tmp_path, how):
-    assert accountant.statement().doubt == ""
+    assert accountant.statement().completeness_note == ""
     mark = path.with_name(f"{path.name}.mark")
     kept = mark.read_bytes()
     if how == "copy":
@@ -58,7 +44,7 @@ def test_a_statement_of_what_may_be_cut_says_so(run, accountant, path, tmp_path,
     assert "No entry is missing at the end of the ledger. That could not be checked" in text
     page = run("statement", path, "--html")[1]
     assert page.index(note) < page.index("Who is protected")
-    assert json.loads(run("statement", path, "--json")[1])["doubt"].startswith(why[how])
+    assert json.loads(run("statement", path, "--json")[1])["completeness_note"].startswith(why[how])
     status, output, errors = run("verify", path)
     assert (status, errors.split(why[how])[0]) == (0, "note: ")
     assert output.startswith("unaltered, but not checked at its end: 1 entry")

@@ -1,12 +1,12 @@
 """The command that writes a statement as a page: to a new file, and over nothing."""
 
 import re
+from functools import partial
 
 import pytest
-from tests._fakes import Gaussian, votes
+from tests._commands import ledger_command, two_releases
 
-from secretballot._cli import main
-from secretballot.accounting import PrivacyAccountant, PrivacyStatement
+from secretballot.accounting import PrivacyStatement
 
 
 @pytest.fixture
@@ -16,25 +16,12 @@ def path(tmp_path):
 
 @pytest.fixture
 def accountant(path):
-    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi", ledger=path)
-    for _ in range(2):
-        accountant.release(Gaussian(sigma=40), votes(5))
-    return accountant
+    return two_releases(path)
 
 
 @pytest.fixture
 def run(capsys):
-    """Run a command; return its exit status, output and errors."""
-
-    def command(*arguments):
-        capsys.readouterr()
-        try:
-            status = main(["ledger", *map(str, arguments)])
-        except SystemExit as exit:
-            status = exit.code
-        return status, *capsys.readouterr()
-
-    return command
+    return partial(ledger_command, capsys)
 
 
 def test_statement_as_a_page(run, accountant, path, tmp_path):

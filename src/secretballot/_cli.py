@@ -148,16 +148,16 @@ def _count(text: str) -> int:
 
 
 def _warn_of_copy(ledger: Ledger) -> str:
-    """Print why a ledger can be read but not relied on, or not spent from; return the doubt."""
-    doubt = ledger.doubt()
+    """Print what is wrong with the place or the end of a ledger; return the note on its end."""
+    completeness_note = ledger.completeness_note()
     try:
         other = ledger.settle(moved=False)
     except LedgerError as error:
-        # The doubt says it for those who read.
-        other = "" if doubt else str(error).removesuffix(" Nothing was released.")
-    for warning in filter(None, (doubt, other)):
-        print(f"note: {visible(warning)}", file=sys.stderr)
-    return doubt
+        # Commands that only read are told of it by the other note.
+        other = "" if completeness_note else str(error).removesuffix(" Nothing was released.")
+    for note in filter(None, (completeness_note, other)):
+        print(f"note: {visible(note)}", file=sys.stderr)
+    return completeness_note
 
 
 def _show(ledger: Ledger, options: argparse.Namespace) -> None:
@@ -222,7 +222,7 @@ def _description(entry: LedgerEntry) -> str:
 
 
 def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
-    doubt = _warn_of_copy(ledger)
+    completeness_note = _warn_of_copy(ledger)
     walk = ledger.walk()
     head = None if options.head is None else options.head.strip().lower()
     places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
@@ -238,8 +238,9 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
         verb = "was" if since == 1 else "were"
         print(f"the statement's head is entry {place}; {since} {verb} recorded since")
     # A digest that somebody kept stands for the end as well.
-    found = "ok" if head is not None or not doubt else "unaltered, but not checked at its end"
-    print(f"{found}: {entry_count(totals.sequence)}, head digest {totals.digest}")
+    is_complete = head is not None or not completeness_note
+    result = "ok" if is_complete else "unaltered, but not checked at its end"
+    print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
 def _replay(ledger: Ledger, options: argparse.Namespace) -> None:

@@ -172,6 +172,19 @@ def test_neighbouring_owners_move_sums_by_their_charge(kind):
     assert 0.5 < owner_neighbours(kind, 3) <= 1
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_ranks_beside_few_public_rows_move_by_their_charge(n_classes, monkeypatch):
+    """Products of ranks are released beside public rows as they are without any."""
+    rng = np.random.default_rng(0)
+    case = random_numbers(rng, 41), np.arange(41) % n_classes, random_numbers(rng, 60)
+    how = {"classes": range(n_classes), **KINDS["additive"]}
+    without = len(asked(*case, **how))
+    monkeypatch.setattr(_synthetic_rows, "_ERROR_RATIO", np.inf)
+    assert len(asked(*case, **how)) == without + 1
+    assert (0.9 if n_classes == 2 else 0.7) < row_neighbours(n_classes, "additive") <= 1
+    assert 0.5 < owner_neighbours("additive", n_classes) <= 1
+
+
 def equal_bins(*_, **options):
     """Place no bins: those of declared columns have equal widths."""
     return

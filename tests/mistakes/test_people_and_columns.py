@@ -153,6 +153,13 @@ MISTAKES = (
         "bounds: .* least and largest private value.*Declare bounds",
         np.column_stack([X.min(axis=0), X.max(axis=0)]),
     ),
+    Mistake(
+        "bounds read from private rows, many of which have the least value",
+        "bounds: .* least and largest private value.*Declare bounds",
+        data={"X": X.clip(-1, None), "X_public": None},
+        settings={"bounds": [(-1, high) for high in X.max(axis=0)]},
+        models=LINEAR,
+    ),
     categories(
         "categories of an unknown column",
         "the column 'work', which X(_public)? does not have",

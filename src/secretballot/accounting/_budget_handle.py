@@ -268,7 +268,19 @@ class BudgetHandle:
         )
 
     def check_left(self, scope: Scope) -> None:
-        """Raise BudgetExceededError if a scope's whole epsilon is more than what is left. Free."""
+        """Refuse a new scope whose epsilon is more than what is left of the budget. Free.
+
+        Where costs depend on the votes nothing is refused: what is left depends on them too.
+
+        Parameters
+        ----------
+        scope : Scope
+
+        Raises
+        ------
+        BudgetExceededError
+            If less is left, of the budget of any level.
+        """
         check_left(self._ledger.budget, self._ledger.totals(), scope)
 
     @property

@@ -12,8 +12,8 @@ from secretballot.ledger import Budget, LevelBudget, Scope, Totals
 #: The relative rounding of a price, and of each term of a sum of charges.
 _PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
-#: Largest part of a fit's epsilon that may be lacking, for sums of other charges.
-_LACKING = 1e-6
+#: Largest part of a fit's charge that may be missing from the budget: rounding of other charges.
+_SHORTFALL = 1e-6
 
 #: Halvings of the interval in which the largest epsilon lies.
 _HALVINGS = 60
@@ -47,7 +47,7 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
 
 
 def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
-    """Refuse a scope whose epsilon is more than what is left, of the budget or of its own.
+    """Refuse a new scope whose epsilon is more than what is left of the budget.
 
     Where costs depend on the votes nothing is refused: what is left depends on them too.
     """
@@ -59,13 +59,16 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
         if cap is None:
             continue
         amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
-        left, _ = headroom[level.name]
-        if amount * (1 - _LACKING) > left:
+        remaining, _ = headroom[level.name]
+        if amount * (1 - _SHORTFALL) > remaining:
+            price, share_left = (
+                min(max(part / level.amount, 0), 1) for part in (amount, remaining)
+            )
             raise BudgetExceededError(
-                f"epsilon={scope.epsilon!r} takes {min(amount / level.amount, 1):.1%} of the budget"
-                f"{_of_level(level, budget)}, and {max(left / level.amount, 0):.1%} is left: what "
-                "was asked for can't be had. Nothing was released or spent. Pass "
-                "epsilon=accountant.epsilon_per_fit() for what is left, or epsilon=None."
+                f"epsilon={scope.epsilon!r} takes {price:.1%} of the budget"
+                f"{_of_level(level, budget)}, and {share_left:.1%} is left. Nothing was released "
+                "or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left, or "
+                "epsilon=None."
             )
 
 

@@ -66,7 +66,7 @@ class PrivacyStatement(Shown):
     head : str or None
         The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
         accounting is data dependent, where it could confirm a guess.
-    doubt : str
+    completeness_note : str
         Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
         is.
 
@@ -97,12 +97,12 @@ class PrivacyStatement(Shown):
     n_entries: int
     as_of: str
     head: str | None
-    doubt: str = ""
+    completeness_note: str = ""
 
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
-        doubt = ledger.doubt()
+        completeness_note = ledger.completeness_note()
         header, walk = ledger.header(), ledger.walk()
         held = contents(walk)
         budget, totals = header.budget, walk.totals
@@ -133,14 +133,14 @@ class PrivacyStatement(Shown):
             ),
             outside=sentences.outside,
             recorded=sentences.recorded,
-            assumptions=(*sentences.assumed, *([_WHOLE] if doubt else [])),
+            assumptions=(*sentences.assumed, *([_WHOLE] if completeness_note else [])),
             ledger_id=header.ledger_id,
             created=header.created,
             library_version=header.library_version,
             n_entries=totals.sequence,
             as_of=as_of,
             head=None if sensitive else totals.digest,
-            doubt=doubt,
+            completeness_note=completeness_note,
         )
 
     @classmethod

@@ -45,8 +45,8 @@ def statement_view(statement: PrivacyStatement, page_date: date | None = None) -
     answers = tuple((QUESTIONS[key], statement.summary[key]) for key in QUESTIONS)
     sensitive = statement.accounting == "data_dependent"
     parts: list[Part] = [Answers(answers)]
-    if statement.doubt:
-        parts.insert(0, Prose.of(f"NOTE: {statement.doubt}", wrapped=True))
+    if statement.completeness_note:
+        parts.insert(0, Prose.of(f"NOTE: {statement.completeness_note}", wrapped=True))
     if statement.outside:
         parts += [Heading("Outside of the guarantee"), Items(statement.outside, wrapped=True)]
     parts += [

@@ -190,7 +190,7 @@ class Ledger:
         _read(self.path, check)
         return damage or ""
 
-    def doubt(self) -> str:
+    def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
         mark = read_slots(self.path).mark
         header, totals = self.header(), self.totals()

@@ -169,13 +169,13 @@ def check_input(
         if not isinstance(model.features, str):
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
-    given = table
-    table, misfits = schema.read(given)
+    X_selected = table
+    table, misfits = schema.read(X_selected)
     if not choice.is_named:
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     if pool is not None:
         warn_columns(public_readings(columns, categories))
-    _check_declared(model, given, table, names, without_public_rows=pool is None)
+    _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
     return FitInput(
         X=table,
         schema=schema,
@@ -243,14 +243,14 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
 
 def _check_declared(
     model: LinearModel,
-    given: ArrayLike,
-    as_read: ArrayLike,
+    X: ArrayLike,
+    X_read: ArrayLike,
     names: Sequence[Hashable],
     *,
     without_public_rows: bool,
 ) -> None:
     """Warn of bounds that were read from private rows; refuse what most rows do not have."""
-    read = dict(zip(names, columns_of(as_read), strict=True))
+    read = dict(zip(names, columns_of(X_read), strict=True))
     categories = declared_categories(model, names)
     is_declared = model.features in ("auto", "additive") and (
         model.bounds is not None or bool(categories)
@@ -266,7 +266,7 @@ def _check_declared(
     else:
         bounds = {}
     if without_public_rows and is_declared:
-        table = as_table(given, np.shape(as_read)[1:], "X")
+        table = as_table(X, np.shape(X_read)[1:], "X")
         cells = dict(zip(names, columns_of(table), strict=True))
         check_declared_columns(cells, read, bounds, categories)
 

@@ -182,12 +182,12 @@ def match_order(X_public: Any, X: Any) -> Any:
     """
     if "" in (container_kind(X), container_kind(X_public)):
         return X_public
-    names, wanted = column_names(X_public), column_names(X)
-    if names is not None and wanted is not None:
-        is_reordered = names != wanted and Counter(names) == Counter(wanted)
-        return X_public[wanted] if is_reordered else X_public
-    if names != wanted and np.shape(X_public)[1:] == np.shape(X)[1:]:
-        first, second = ("X_public", "X") if wanted is None else ("X", "X_public")
+    names, private_names = column_names(X_public), column_names(X)
+    if names is not None and private_names is not None:
+        is_reordered = names != private_names and Counter(names) == Counter(private_names)
+        return X_public[private_names] if is_reordered else X_public
+    if names != private_names and np.shape(X_public)[1:] == np.shape(X)[1:]:
+        first, second = ("X_public", "X") if private_names is None else ("X", "X_public")
         warn(
             f"{first} has names of columns and {second} has none: columns go by their position. "
             "Give both as data frames, or both as arrays."

@@ -55,12 +55,12 @@ def refuse_foreign_labels(y_true: ArrayLike, classes: NDArray[Any] | list[NDArra
     classes = classes if isinstance(classes, list) else [classes]
     if len(columns) != len(classes):
         return  # its own error
-    for labels, known in zip(columns, classes, strict=True):
-        foreign = codes_of(labels, known) < 0
+    for labels, names in zip(columns, classes, strict=True):
+        foreign = codes_of(labels, names) < 0
         if 2 * foreign.sum() > len(foreign):
             example = labels[foreign][:1].tolist()
             raise ValueError(
-                f"most labels in y are none of the classes {known.tolist()!r} that the "
+                f"most labels in y are none of the classes {names.tolist()!r} that the "
                 f"model predicts, such as {example!r}: all of them would count as wrong answers. "
                 f"Give labels as those of fit. Nothing was spent. {NOT_FOR_PUBLICATION}"
             )

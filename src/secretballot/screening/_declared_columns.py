@@ -41,11 +41,11 @@ def check_declared_columns(
                 f"how they are written. {NOT_FOR_PUBLICATION}"
             )
     for name, declared in categories.items():
-        known = dict.fromkeys(map(cell_text, declared), 0)
-        if _are_most(read_coded_texts(as_read[name]).positions(known, 1) > 0, cells[name]):
+        codes = dict.fromkeys(map(cell_text, declared), 0)
+        if _are_most(read_coded_texts(as_read[name]).positions(codes, 1) > 0, cells[name]):
             raise ValueError(
                 f"most private cells of the column {name!r} are none of categories[{name!r}], such "
-                f"as {next(iter(known))!r}: the fit would learn nothing from them. Nothing was "
+                f"as {next(iter(codes))!r}: the fit would learn nothing from them. Nothing was "
                 "released or spent. Declare categories as they are spelt and coded in X. "
                 f"{NOT_FOR_PUBLICATION}"
             )

@@ -58,7 +58,7 @@ def _times(n_folds: int | None, n_fits: int, *, more: int = 0) -> int | None:
 
 
 def fits_unknown(estimator: BaseEstimator, fit: Mapping[str, Any]) -> int | None:
-    """Return None: nobody knows."""
+    """Return None: the number is not known."""
     return None
 
 
