@@ -29,7 +29,7 @@ def test_expectation_and_slope_of_clipped_residuals(n_labels, rate, tolerance):
     reference = ReferenceRows.from_rows(public, public[:1], 1e-9)
     coefficients = rng.normal(scale=0.5, size=(4, n_labels))
     coefficients[0] = np.log(rate / (1 - rate))
-    residuals = ClippedLabels(csr_array((1, n_labels)), np.full(n_labels, rate))
+    residuals = ClippedLabels(np.full(n_labels, rate))
     X = np.repeat(public, 60_000 // n_labels, axis=0)
     p = expit(coefficients[0] + X @ coefficients[1:])
     targets = rng.random(p.shape) < p
@@ -64,6 +64,7 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
     noises = np.random.default_rng(seed)
     rows = PrivateRows(
         transform=lambda block: transformed[block],
+        targets=csr_array(labels.astype(float)),
         shares=np.ones(n_rows),
         total=float(n_rows),
         n_numbers=4,
@@ -74,7 +75,7 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
         return sums + mechanism.sigma * noises.normal(size=sums.shape)
 
     plan = RoundPlan(rows, features, transformed[:500], mechanism, release, 20, n_rows)
-    residuals = ClippedLabels(csr_array(labels.astype(float)), np.full(3, 0.5))
+    residuals = ClippedLabels(np.full(3, 0.5))
     fitted = run_averaged_rounds(plan, residuals)
     return (
         fitted.posterior,

@@ -231,15 +231,15 @@ def test_neighbouring_owners_and_levels_move_sums_by_their_charge():
     assert all(0.2 < each <= 1 for each in level_neighbours().values())
 
 
-def class_of_features(self, coefficients, norm):
-    """Predict one class by kernel features, and another by bins."""
+def count_rows(self, coefficients, norm):
+    """Count the rows of a class, one by kernel features and another by bins; not people."""
     _, features = next(self.blocks())
-    return np.full(len(self.shares), int(isinstance(features, np.ndarray)))
+    return np.array([np.sum(self.targets == int(isinstance(features, np.ndarray)))])
 
 
 PLANTED = {
     # Each row of an owner counts.
-    "owner": (PrivateRows, "weighted_sum", lambda self, values: np.array([values.sum()])),
+    "owner": (PrivateRows, "right_sum", count_rows),
     # A row's gain is charged as a count of right answers.
     "gain": (_feature_search, "VectorSum", lambda **how: VectorSum(diameter=1.0, **how)),
     # The heavy level doesn't pay for its weight.
@@ -256,7 +256,6 @@ PLANTED = {
 def test_planted_errors_fail_the_check(error, monkeypatch):
     monkeypatch.setattr(*PLANTED[error])
     if error == "owner":
-        monkeypatch.setattr(PrivateRows, "predicted_classes", class_of_features)
         assert owner_neighbours() > 1
     elif error == "level":
         assert level_neighbours()["high"] > 1
@@ -264,19 +263,23 @@ def test_planted_errors_fail_the_check(error, monkeypatch):
         assert row_neighbours()[1] > 1
 
 
-def test_predicted_classes_do_not_depend_on_other_rows():
+def test_right_predictions_do_not_depend_on_other_rows():
     rng = np.random.default_rng(3)
     features, coefficients = rng.normal(size=(200, 5)), rng.normal(size=(6, 3))
     length = float(np.linalg.norm(features, axis=1).max())
 
-    def predicted(places):
-        private = PrivateRows(lambda part: features[places][part], np.ones(len(places)), 200.0, 5)
-        return private.predicted_classes(coefficients, length)
-
-    together = predicted(np.arange(200))
-    assert (together == [predicted([place])[0] for place in range(200)]).all()
     scores = features @ coefficients[1:] + coefficients[0]
-    assert np.mean(together == scores.argmax(axis=1)) > 0.99
+    codes = np.where(rng.random(200) < 0.7, scores.argmax(axis=1), rng.integers(3, size=200))
+
+    def right(places):
+        shares = np.full(len(places), 1 / 3)
+        private = PrivateRows(lambda part: features[places][part], codes[places], shares, 200.0, 5)
+        return private.right_sum(coefficients, length)[0]
+
+    assert right(np.arange(200)) == sum(right([place]) for place in range(200))
+    n_right = np.sum(codes == scores.argmax(axis=1))
+    assert abs(right(np.arange(200)) - n_right / 3) < 0.5
+    assert 0.5 < n_right / 200 < 0.99
 
 
 def test_interrupted_rounds_are_those_of_one_run(monkeypatch):

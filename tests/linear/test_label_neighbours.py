@@ -110,11 +110,12 @@ def row_vectors(n_labels, features, coefficients, norm):
     def sums(rows):
         private = PrivateRows(
             transform=lambda part: features[rows][part],
+            targets=Y[rows],
             shares=shares[rows],
             total=300.0,
             n_numbers=features.shape[1],
         )
-        residuals = ClippedLabels(Y[rows], np.full(n_labels, 0.2)).scaled
+        residuals = ClippedLabels(np.full(n_labels, 0.2)).scaled
         return private.residual_sums(coefficients, norm, residuals)
 
     order = rng.permutation(n_rows)

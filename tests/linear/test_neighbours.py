@@ -283,11 +283,12 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
         ):
             private = PrivateRows(
                 transform=lambda part: features[rows][part],
+                targets=codes[rows],
                 shares=shares[rows],
                 total=300.0,
                 n_numbers=5,
             )
-            residuals = ClassResiduals(codes[rows], 3).times(residual_gains)
+            residuals = ClassResiduals(3).times(residual_gains)
             return private.residual_sums(b, length, residuals)
 
         each = [sums([row]) for row in range(300)]

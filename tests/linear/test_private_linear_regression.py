@@ -163,9 +163,8 @@ def test_faults_are_refused_before_spending(given, y, message):
 
 
 def test_targets_beyond_the_bounds_are_clipped():
-    response = model(target_bounds=(0, 10))._read_response([-5.0, 0.0, 5.0, 99.0], np.zeros((4, 1)))
-    assert isinstance(response, NumberResponse)
-    assert response.targets.tolist() == [-1, -1, 0, 1]
+    response = NumberResponse((0, 10))
+    assert response.read([-5.0, 0.0, 5.0, 99.0]).tolist() == [-1, -1, 0, 1]
 
 
 def test_weights_of_knots_add_to_one():

@@ -77,6 +77,7 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
     rng = np.random.default_rng(seed)
     rows = PrivateRows(
         transform=lambda block: transformed[block],
+        targets=np.argsort(order)[y],
         shares=np.ones(len(X)),
         total=float(len(X)),
         n_numbers=5,
@@ -87,9 +88,7 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
         return sums + mechanism.sigma * rng.normal(size=sums.shape)
 
     plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
-    return run_averaged_rounds(
-        plan, ClippedClasses(ClassResiduals(np.argsort(order)[y], 3))
-    ).posterior
+    return run_averaged_rounds(plan, ClippedClasses(ClassResiduals(3))).posterior
 
 
 def test_coefficients_are_equivariant_to_the_order_of_classes():

@@ -27,6 +27,7 @@ def matrices(rows, share, codes, total):
     for place, row in enumerate(rows):
         private = PrivateRows(
             transform=lambda _, row=row: features.transform_columns(row[:, None] - 1.5),
+            targets=np.zeros(1),
             shares=np.array([share]),
             total=total,
             n_numbers=p,

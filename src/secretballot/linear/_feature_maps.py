@@ -126,6 +126,7 @@ def private_rows(data: FitInput, features: FeatureMap) -> PrivateRows:
     bins = features if isinstance(features, AdditiveBins) else None
     return PrivateRows(
         transform=lambda block: features.transform_private(_block_of(data.X, block)),
+        targets=data.targets,
         shares=data.shares,
         total=data.total,
         n_numbers=features.n_features if bins is None else len(bins.columns),

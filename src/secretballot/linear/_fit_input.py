@@ -36,7 +36,7 @@ from secretballot.linear.features import (
     public_readings,
     warn_columns,
 )
-from secretballot.linear.rounds import Response
+from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import (
     Bounds,
     RowSchema,
@@ -66,6 +66,7 @@ class FitInput:
     Attributes
     ----------
     response : Response
+    targets : ndarray or csr_array of n_rows rows
     shares : ndarray of shape (n_rows,)
         Factor of each row's vector.
     total : float
@@ -86,6 +87,7 @@ class FitInput:
 
     X: ArrayLike
     response: Response
+    targets: Targets
     shares: NDArray[np.float64]
     total: float
     n_people: float
@@ -136,7 +138,7 @@ def check_input(
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
     table = private_table(X)
-    response = model._read_response(y, table)
+    response, targets = model._read_response(y, table)
     n_rows = _num_samples(table)
     assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
@@ -181,6 +183,7 @@ def check_input(
         schema=schema,
         misfits=misfits,
         response=response,
+        targets=targets,
         shares=shares,
         total=total,
         n_people=total**2 / float(counts @ weights**2),

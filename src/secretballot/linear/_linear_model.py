@@ -34,7 +34,7 @@ from secretballot.linear.features import (
     public_columns,
     public_readings,
 )
-from secretballot.linear.rounds import Response
+from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import as_table, check_table
 from secretballot.scoring import FitPrice, FitPriceMethods
 from secretballot.screening import CheckedCloneMixin
@@ -88,8 +88,8 @@ class LinearModel(
         return price_linear_fit(self, n, X_public, n_fits, response)
 
     @abstractmethod
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> Response:
-        """Check the targets of private rows, and return what is learned of each row."""
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[Response, Targets]:
+        """Check the targets of private rows, and return the response of a fit and its targets."""
 
     def _fit_scope(self) -> Scope | None:
         return getattr(self, "_scope", None)

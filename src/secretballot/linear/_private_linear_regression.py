@@ -20,7 +20,7 @@ from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
-from secretballot.linear.rounds import NumberResponse
+from secretballot.linear.rounds import NumberResponse, Targets
 from secretballot.scoring import (
     ErrorScale,
     RegressionScorePrice,
@@ -210,12 +210,13 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.accountant = accountant
         self.random_state = random_state
 
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> NumberResponse:
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[NumberResponse, Targets]:
         low, high = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
         check_lengths("y", targets, len(targets), _num_samples(X))
         warn_private_extremes("target_bounds", {"y": (low, high)}, {"y": targets})
-        return NumberResponse((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
+        response = NumberResponse((low, high))
+        return response, response.encode(targets)
 
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
         check_is_fitted(self)
@@ -228,7 +229,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     def _response_without_rows(self, n_labels: int | None) -> NumberResponse:
         if n_labels is not None:
             raise ValueError(f"n_labels={n_labels!r}, and this model predicts a number.")
-        return NumberResponse(np.empty(0))
+        return NumberResponse(check_target_bounds(self.target_bounds))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

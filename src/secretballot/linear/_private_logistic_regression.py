@@ -19,7 +19,7 @@ from secretballot.linear._class_weights import fitted_class_weights, score_shift
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._read_classes import read_classes, response_without_rows
-from secretballot.linear.rounds import ClassifierResponse
+from secretballot.linear.rounds import ClassifierResponse, Targets
 from secretballot.scoring import ClassifierScoreMethods
 
 _NO_WEIGHTS = (
@@ -254,7 +254,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> ClassifierResponse:
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[ClassifierResponse, Targets]:
         return read_classes(self, y, X)
 
     def _response_without_rows(self, n_labels: int | None) -> ClassifierResponse:

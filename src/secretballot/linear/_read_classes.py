@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from secretballot._row_order import check_lengths
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import (
     check_targets,
     declared_classes,
-    encode,
     learned_classes,
     target_of_data,
 )
 from secretballot.linear._class_weights import check_class_weight
 from secretballot.linear.features import Floats
-from secretballot.linear.rounds import ClassifierResponse, ClassResponse, LabelResponse
+from secretballot.linear.rounds import ClassifierResponse, ClassResponse, LabelResponse, Targets
 
 if TYPE_CHECKING:
     from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
@@ -32,19 +30,20 @@ MOST_LABELS = 1000
 
 def read_classes(
     model: PrivateLogisticRegression, y: ArrayLike, X: ArrayLike
-) -> ClassifierResponse:
+) -> tuple[ClassifierResponse, Targets]:
     """Read one class a row, or the indicators of several labels."""
     targets = check_targets(y)
     check_lengths("y", targets, _num_samples(targets), _num_samples(X))
     if targets.ndim == 2:
         check_class_weight(model.class_weight, None)
         target_of_data(targets, model.classes)
-        return _label_response(model, csr_array(targets, dtype=np.float64))
+        labels = _label_response(model, targets.shape[1])
+        return labels, labels.encode(targets)
     declared = model.classes
     classes = learned_classes(targets) if declared is None else declared_classes(declared)
     check_class_weight(model.class_weight, classes)
-    codes = encode(targets, classes, "y")
-    return ClassResponse(classes, codes, classes_learned=declared is None)
+    response = ClassResponse(classes, classes_learned=declared is None)
+    return response, response.encode(targets)
 
 
 def response_without_rows(
@@ -52,20 +51,19 @@ def response_without_rows(
 ) -> ClassifierResponse:
     """Return the response of declared classes, two by default, or of a number of labels."""
     if n_labels is not None:
-        return _label_response(model, csr_array((0, n_labels)))
+        return _label_response(model, n_labels)
     classes = np.arange(2) if model.classes is None else declared_classes(model.classes)
-    return ClassResponse(classes, np.empty(0, dtype=np.intp), classes_learned=False)
+    return ClassResponse(classes, classes_learned=False)
 
 
-def _label_response(model: PrivateLogisticRegression, targets: csr_array) -> LabelResponse:
-    n_labels = targets.shape[1]
+def _label_response(model: PrivateLogisticRegression, n_labels: int) -> LabelResponse:
     if n_labels > MOST_LABELS:
         raise ValueError(f"y has {n_labels} labels, and at most {MOST_LABELS} are taken.")
     guess = min(_LABELS_PER_ROW / n_labels, _LARGEST_GUESS)
     rates = _shares("label_rate", guess if model.label_rate is None else model.label_rate, n_labels)
     is_rate = isinstance(model.label_threshold, str)
     thresholds = None if is_rate else _shares("label_threshold", model.label_threshold, n_labels)
-    return LabelResponse(targets, rates, thresholds)
+    return LabelResponse(rates, thresholds)
 
 
 def _shares(name: str, values: ArrayLike, n_labels: int) -> Floats:

@@ -6,7 +6,7 @@ from secretballot.linear.rounds._number_response import NumberResponse
 from secretballot.linear.rounds._output import ClassifierResponse
 from secretballot.linear.rounds._pair_rounds import resized
 from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._private_sums import PrivateRows, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.linear.rounds._response import (
@@ -32,6 +32,7 @@ __all__ = [
     "Response",
     "RivalPlan",
     "RoundPlan",
+    "Targets",
     "resized",
     "shows_correlations",
 ]

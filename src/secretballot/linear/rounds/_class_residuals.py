@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
 from secretballot.linear.rounds._posterior import probabilities
-from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._private_sums import Residuals, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 Gains = Callable[[Floats], Floats]
@@ -22,16 +21,13 @@ _CLIPPING_NORM = 0.3
 
 @dataclass(frozen=True)
 class ClassResiduals:
-    """Residuals of the classes of private rows.
+    """Residuals of class codes.
 
     Attributes
     ----------
-    codes : ndarray of shape (n_rows,)
-        Class codes.
     n_classes : int
     """
 
-    codes: NDArray[np.intp]
     n_classes: int
 
     @property
@@ -40,7 +36,7 @@ class ClassResiduals:
         return 1 if self.n_classes == 2 else self.n_classes
 
     def times(self, gains: Gains) -> Residuals:
-        """Return the residuals of rows as a function of their scores.
+        """Return the residuals of rows as a function of their class codes and scores.
 
         Parameters
         ----------
@@ -49,16 +45,17 @@ class ClassResiduals:
             `residual_gains`, for instance, under which no residual is clipped.
         """
 
-        def residuals(rows: slice, scores: Floats) -> Floats:
+        def residuals(codes: Targets, scores: Floats) -> Floats:
             p = probabilities(scores)
-            targets = class_indicators(self.codes[rows], self.n_classes)
+            targets = class_indicators(codes, self.n_classes)
             return np.asarray(gains(p)[:, None] * (targets - p))
 
         return residuals
 
 
-def class_indicators(codes: NDArray[np.intp], n_classes: int) -> Floats:
+def class_indicators(codes: Targets, n_classes: int) -> Floats:
     """Return an indicator column for each class, or for the second of two."""
+    assert isinstance(codes, np.ndarray)
     if n_classes == 2:
         return np.asarray(codes[:, None] == 1, dtype=np.float64)
     return np.asarray(codes[:, None] == np.arange(n_classes), dtype=np.float64)
@@ -73,7 +70,7 @@ def residual_gains(p: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ClippedClasses(ClippedResiduals):
-    """Clipped residuals of the classes of private rows.
+    """Clipped residuals of class codes.
 
     Attributes
     ----------

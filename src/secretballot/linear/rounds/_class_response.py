@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from secretballot.ensemble import warn_classes_learned
+from secretballot.ensemble import check_targets, encode, warn_classes_learned
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds
 from secretballot.linear.rounds._feature_choice import run_rival_rounds
 from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
+from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Rounds of residuals after the first, by the least ratio of its two errors.
@@ -26,14 +27,11 @@ class ClassResponse(ClassifierResponse):
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_rows,)
-        Class codes of the rows.
     classes_learned : bool
         Whether the classes are those of private rows.
     """
 
     classes: NDArray[np.generic]
-    codes: NDArray[np.intp]
     classes_learned: bool
 
     @property
@@ -66,13 +64,21 @@ class ClassResponse(ClassifierResponse):
         if self.classes_learned:
             warn_classes_learned()
 
+    def read(self, y: ArrayLike) -> Targets:
+        """Return the class code of each row."""
+        return self.encode(check_targets(y))
+
+    def encode(self, targets: NDArray[np.generic]) -> NDArray[np.intp]:
+        """Return the class codes of checked targets."""
+        return encode(targets, self.classes, "y")
+
     def choose_rounds(self, signal: float, n_public: int) -> int:
         """Choose the number of sums of residuals after the first."""
         return choose_rounds(signal, n_public) if len(self.classes) == 2 else AVERAGED_ROUNDS
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         """Fit two classes by the posterior of all rounds, and more by averaged steps."""
-        residuals = ClassResiduals(self.codes, len(self.classes))
+        residuals = ClassResiduals(len(self.classes))
         if len(self.classes) == 2:
             return run_class_rounds(plan, residuals)
         if plan.rival is not None:

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
-from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._private_sums import Residuals, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
@@ -21,17 +21,14 @@ _LEAST_PROBABILITY = 1e-9
 
 @dataclass(frozen=True)
 class ClippedLabels(ClippedResiduals):
-    """Clipped residuals of the labels of private rows.
+    """Clipped residuals of label indicators.
 
     Attributes
     ----------
-    targets : csr_array of shape (n_rows, n_labels)
-        Label indicators.
     rates : ndarray of shape (n_labels,)
         Public guess of the share of rows with each label.
     """
 
-    targets: csr_array
     rates: Floats
 
     @property
@@ -54,8 +51,9 @@ class ClippedLabels(ClippedResiduals):
         """Residuals in units of the clipping norm."""
         norm = self.clipping_norm
 
-        def residuals(rows: slice, scores: Floats) -> Floats:
-            return np.asarray((self.targets[rows].toarray() - expit(scores)) / norm)
+        def residuals(targets: Targets, scores: Floats) -> Floats:
+            assert isinstance(targets, csr_array)
+            return np.asarray((targets.toarray() - expit(scores)) / norm)
 
         return residuals
 

@@ -30,7 +30,7 @@ class ClippedResiduals(ABC):
     @property
     @abstractmethod
     def scaled(self) -> Residuals:
-        """Residuals in units of the clipping norm, as a function of the scores of rows.
+        """Residuals in units of the clipping norm, as a function of targets and scores of rows.
 
         They are clipped where they are summed.
         """

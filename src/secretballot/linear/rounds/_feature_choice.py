@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from secretballot.linear.rounds._averaged_rounds import AveragedRounds
 from secretballot.linear.rounds._class_residuals import ClippedClasses
 from secretballot.linear.rounds._response import FittedRounds, RivalPlan, RoundPlan
@@ -19,13 +17,11 @@ def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasse
     deviation.
     """
     candidates = [AveragedRounds(candidate, residuals) for candidate in (plan, rival.plan)]
-    predicted = []
+    right_sums = []
     for candidate in candidates:
         rows, norm = candidate.plan.rows, candidate.plan.features.norm
         coefficients = candidate.advance(rival.n_pilot, rival.n_pilot // 2)
-        predicted.append(rows.predicted_classes(coefficients, norm))
-    right, rival_right = (codes == residuals.residuals.codes for codes in predicted)
-    gains = rival_right.astype(np.float64) - right
-    difference = rival.release(rival.mechanism, plan.rows.weighted_sum(gains))
+        right_sums.append(rows.right_sum(coefficients, norm))
+    difference = rival.release(rival.mechanism, right_sums[1] - right_sums[0])
     is_ahead = float(difference[0]) > rival.mechanism.sigma
     return replace(candidates[is_ahead].finish(), is_rival=is_ahead)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from secretballot.ensemble import check_targets
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._clipped_labels import ClippedLabels, label_probabilities
 from secretballot.linear.rounds._output import ClassifierResponse, LabelOutput
+from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Least threshold, and one less the largest.
@@ -23,15 +26,12 @@ class LabelResponse(ClassifierResponse):
 
     Attributes
     ----------
-    targets : csr_array of shape (n_rows, n_labels)
-        Label indicators.
     rates : ndarray of shape (n_labels,)
         Public guess of the share of rows with each label.
     thresholds : ndarray of shape (n_labels,) or None
         Probability above which a label is predicted. None: its mean over the reference rows.
     """
 
-    targets: csr_array
     rates: Floats
     thresholds: Floats | None = None
 
@@ -45,13 +45,24 @@ class LabelResponse(ClassifierResponse):
         """Origin of the labels: their number is public, as the number of rows is."""
         return {"classes_learned": False}
 
+    def read(self, y: ArrayLike) -> Targets:
+        """Return the indicators of the labels of each row."""
+        targets = check_targets(y)
+        if targets.ndim != 2 or targets.shape[1] != len(self.rates):
+            raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
+        return self.encode(targets)
+
+    def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
+        """Return the indicators of checked targets."""
+        return csr_array(targets, dtype=np.float64)
+
     def choose_rounds(self, signal: float, n_public: int) -> int:
         """Choose the number of sums of residuals after the first."""
         return AVERAGED_ROUNDS
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         """Fit all labels by averaged steps."""
-        return run_averaged_rounds(plan, ClippedLabels(self.targets, self.rates))
+        return run_averaged_rounds(plan, ClippedLabels(self.rates))
 
     def output(self, rounds: FittedRounds) -> LabelOutput:
         """Return the predictions of a fit."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from secretballot.linear.features import FeatureMap, Floats
 from secretballot.linear.rounds._number_rounds import run_number_rounds
+from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._residual_histogram import VOTE_LENGTH
 from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
+from secretballot.scoring import read_targets
 
 #: Rounds of residuals after the first, by the least ratio of its two errors.
 _ROUNDS = ((0.0, 2), (30.0, 4), (1500.0, 5))
@@ -21,15 +24,15 @@ _DIAMETER = 2.0
 
 @dataclass(frozen=True)
 class NumberResponse(Response):
-    """Number of each row.
+    """Number of each row, scaled to -1 at the lower bound and 1 at the upper one.
 
     Attributes
     ----------
-    targets : ndarray of shape (n_rows,)
-        Numbers, scaled to -1 at the lower bound and 1 at the upper one.
+    bounds : tuple of (float, float)
+        Declared bounds; targets beyond them are clipped.
     """
 
-    targets: Floats
+    bounds: tuple[float, float]
 
     @property
     def n_columns(self) -> int:
@@ -51,6 +54,15 @@ class NumberResponse(Response):
         """Effects of numbers are piecewise linear."""
         return True
 
+    def read(self, y: ArrayLike) -> Targets:
+        """Return the scaled number of each row."""
+        return self.encode(read_targets(y))
+
+    def encode(self, targets: Floats) -> Floats:
+        """Return the scaled numbers of checked targets."""
+        low, high = self.bounds
+        return np.asarray((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
+
     def choose_rounds(self, signal: float, n_public: int) -> int:
         """Choose the number of sums of residuals after the first."""
         ratio = signal**2 / n_public
@@ -65,4 +77,4 @@ class NumberResponse(Response):
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         """Fit the coefficients to clipped residuals."""
-        return run_number_rounds(plan, self.targets)
+        return run_number_rounds(plan)

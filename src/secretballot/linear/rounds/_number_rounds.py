@@ -12,7 +12,7 @@ from secretballot.linear.features import AdditiveBins, Floats, PairedBins
 from secretballot.linear.rounds._number_posterior import NumberRound, fit_number_posterior
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._private_sums import BinnedResiduals
+from secretballot.linear.rounds._private_sums import BinnedResiduals, Targets
 from secretballot.linear.rounds._reference_rows import (
     FeatureMeans,
     ReferenceRows,
@@ -40,11 +40,11 @@ _TOLERANCE = 0.0003
 _KNOWN_TAIL = 0.05
 
 
-def clipped_residuals(targets: Floats, scale: float) -> BinnedResiduals:
-    """Return residuals in units of the scale, clipped, as a function of rows and scores."""
+def clipped_residuals(scale: float) -> BinnedResiduals:
+    """Return residuals in units of the scale, clipped, as a function of targets and scores."""
 
-    def residuals(rows: slice, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
-        clipped = np.clip((targets[rows] - scores[:, 0]) / scale, -1.0, 1.0)
+    def residuals(targets: Targets, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        clipped = np.clip((np.asarray(targets, dtype=np.float64) - scores[:, 0]) / scale, -1.0, 1.0)
         return clipped[:, None], residual_bins(clipped)
 
     return residuals
@@ -61,12 +61,11 @@ class NumberRounds:
     Parameters
     ----------
     plan : RoundPlan
-    targets : ndarray of shape (n_rows,)
-        Targets between -1 and 1.
+        Of rows whose targets are between -1 and 1.
     """
 
-    def __init__(self, plan: RoundPlan, targets: Floats) -> None:
-        self.plan, self.targets = plan, targets
+    def __init__(self, plan: RoundPlan) -> None:
+        self.plan = plan
 
     def ask(
         self, coefficients: Floats, scale: float
@@ -77,7 +76,7 @@ class NumberRounds:
         """
         rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
         sums, counts = rows.counted_sums(
-            coefficients, features.norm, clipped_residuals(self.targets, scale), N_BINS
+            coefficients, features.norm, clipped_residuals(scale), N_BINS
         )
         vote = vote_length(features.norm, VOTE_LENGTH)
         noisy = self.plan.release(mechanism, np.concatenate([sums[:, 0], vote * counts]))
@@ -98,9 +97,7 @@ class NumberRounds:
         if not isinstance(features, AdditiveBins):
             assert isinstance(public, np.ndarray)
             return *self.ask(start, 1.0), dense_reference_rows(public), None
-        sums, counts = rows.counted_sums(
-            start, features.norm, clipped_residuals(self.targets, 1.0), N_BINS
-        )
+        sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
         wide = replace(mechanism, norm=float(np.sqrt(2 + FIRST_VOTE_LENGTH**2)) * features.norm)
         asked = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
@@ -127,13 +124,13 @@ class NumberRounds:
         """
         scale = min(scale, histogram.scale)
         unclipped, variance = histogram.clipped_at(scale)
-        residuals = clipped_residuals(self.targets, scale)
+        residuals = clipped_residuals(scale)
         ones = np.ones(len(reference.weights))
         return release_pairs(
             self.plan,
             reference,
             coefficients,
-            lambda rows, scores: residuals(rows, scores)[0],
+            lambda targets, scores: residuals(targets, scores)[0],
             unclipped / scale * ones,
             variance / scale**2 * ones,
         )
@@ -262,7 +259,7 @@ def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
     return wide.tail_scale() * float(np.sqrt(ratio))
 
 
-def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
+def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     """Release sums of clipped residuals, each at the posterior of the round before.
 
     The scale at which residuals are clipped follows from the histogram of the round before: the
@@ -270,7 +267,7 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     Half-way all pairs of columns are asked, and those that stand out join the model. At the end the
     intercept moves to where the rounds that clip least estimate the mean.
     """
-    rounds = NumberRounds(plan, targets)
+    rounds = NumberRounds(plan)
     first, histogram, sums, reference, means = rounds.ask_first()
     done, released = [first], [sums]
     posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))

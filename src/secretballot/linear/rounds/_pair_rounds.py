@@ -46,7 +46,7 @@ def release_pairs(
     coefficients : ndarray of shape (1 + n_features, 1)
         Coefficients of single columns, from whose scores the residuals are taken.
     residuals : callable
-        Function from a slice of rows and their scores to residuals.
+        Function from the targets of rows and their scores to residuals.
     slopes, variances : ndarray of shape (n_reference_rows,)
         Derivative of the expected residual of each reference row in its score, and the variance of
         its residual.

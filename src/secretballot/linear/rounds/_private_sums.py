@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,12 @@ from scipy.sparse import csr_array
 
 from secretballot.linear.features import Design, Features, Floats, PairedBins
 
-#: Function from a slice of rows and their scores to their residuals.
-Residuals = Callable[[slice, Floats], Floats]
-#: Function from a slice of rows and their scores to their residuals, and a bin of each.
-BinnedResiduals = Callable[[slice, Floats], tuple[Floats, NDArray[np.intp]]]
+#: What is learned of each row: a class code, a number, or label indicators.
+Targets: TypeAlias = NDArray[np.generic] | csr_array
+#: Function from the targets and the scores of some rows to their residuals.
+Residuals = Callable[[Targets, Floats], Floats]
+#: Function from the targets and the scores of some rows to their residuals, and a bin of each.
+BinnedResiduals = Callable[[Targets, Floats], tuple[Floats, NDArray[np.intp]]]
 
 #: Bits of a float's mantissa in which sums are exact.
 _BITS = 52
@@ -37,6 +40,8 @@ class PrivateRows:
     ----------
     transform : callable
         Function from a slice of rows to their features.
+    targets : ndarray or csr_array of n_rows rows
+        Class codes, numbers, or label indicators.
     shares : ndarray of shape (n_rows,)
         Factor of each row's vector: the weight of its level over the number of its owner's rows.
     total : float
@@ -48,6 +53,7 @@ class PrivateRows:
     """
 
     transform: Callable[[slice], Features]
+    targets: Targets
     shares: Floats
     total: float
     n_numbers: int
@@ -98,8 +104,8 @@ class PrivateRows:
         norm : float
             Largest length of a row's features.
         residuals : callable
-            Function from a slice of rows and their scores (n_rows, n_columns) to residuals of the
-            same shape.
+            Function from the targets of rows and their scores (n_rows, n_columns) to residuals of
+            the same shape.
         """
         total: Floats | float = 0.0
         blocks = self._weighted_blocks(coefficients, norm, residuals, self.weight_bits)
@@ -117,8 +123,8 @@ class PrivateRows:
         coefficients, norm
             See `residual_sums`.
         residuals : callable
-            Function from a slice of rows and their scores (n_rows, n_columns) to residuals of the
-            same shape, and to a bin of each row.
+            Function from the targets of rows and their scores (n_rows, n_columns) to residuals of
+            the same shape, and to a bin of each row.
         n_bins : int
             Number of bins.
 
@@ -131,8 +137,8 @@ class PrivateRows:
         total: Floats | float = 0.0
         counts, bins = np.zeros(n_bins), []
 
-        def values(rows: slice, scores: Floats) -> Floats:
-            numbers, codes = residuals(rows, scores)
+        def values(targets: Targets, scores: Floats) -> Floats:
+            numbers, codes = residuals(targets, scores)
             bins.append(codes)
             return numbers
 
@@ -165,22 +171,19 @@ class PrivateRows:
             total = total + design.pair_sums(merge, weights[:, 0])
         return np.asarray(total)
 
-    def predicted_classes(self, coefficients: Floats, norm: float) -> NDArray[np.intp]:
-        """Return the class of the largest score of each row: (n_rows,).
+    def right_sum(self, coefficients: Floats, norm: float) -> Floats:
+        """Sum the shares of the rows whose class has the largest score: (1,).
 
         Parameters
         ----------
         coefficients, norm
             See `residual_sums`.
         """
-        codes = np.empty(len(self.shares), dtype=np.intp)
+        total, bits = 0.0, self.share_bits(1.0)
         for rows, _, scores, _ in self._scored_blocks(coefficients, norm, self.weight_bits):
-            codes[rows] = scores.argmax(axis=1)
-        return codes
-
-    def weighted_sum(self, values: Floats) -> Floats:
-        """Sum numbers of rows, each -1, 0 or 1, times the rows' shares: (1,)."""
-        return np.array([rounded_towards_zero(self.shares, self.share_bits(1.0)) @ values])
+            is_right = scores.argmax(axis=1) == self.targets[rows]
+            total += rounded_towards_zero(self.shares[rows], bits) @ is_right
+        return np.array([total])
 
     def _weighted_blocks(
         self, coefficients: Floats, norm: float, residuals: Residuals, weight_bits: int
@@ -188,7 +191,9 @@ class PrivateRows:
         """Yield blocks of rounded features, with their clipped and rounded residuals."""
         share_bits = self.share_bits(norm)
         for rows, design, scores, bits in self._scored_blocks(coefficients, norm, weight_bits):
-            clipped = _clip_lengths(residuals(rows, scores), design.residual_limits(norm))
+            clipped = _clip_lengths(
+                residuals(self.targets[rows], scores), design.residual_limits(norm)
+            )
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
             yield rows, design, rounded_towards_zero(clipped * shares, bits)
 

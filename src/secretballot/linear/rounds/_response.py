@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from secretballot.linear.features import FeatureMap, Features, Floats
 from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._private_sums import PrivateRows, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.mechanisms import VectorSum
@@ -156,6 +158,10 @@ class Response(ABC):
     def has_direction(self) -> bool:
         """True if all scores of a row rise with its response: False with three classes and more."""
         return True
+
+    @abstractmethod
+    def read(self, y: ArrayLike) -> Targets:
+        """Check the targets of private rows, and return them as they are learned."""
 
     def warn(self) -> None:
         """Warn of what the response itself tells of private rows."""
