@@ -17,9 +17,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A folder may import from folders with a smaller number, and from itself.
 LAYERS = {
     "_errors": 0,
+    "_file_lock": 0,
     "_numbers": 0,
     "_progress": 0,
     "_row_order": 0,
+    "_owner_hash": 0,
+    "_private_folder": 1,
     "_public": 0,
     "_sizes": 1,
     "_tables": 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,14 +11,13 @@ from io import FileIO
 from typing import TypeVar
 
 from secretballot._errors import LedgerError
+from secretballot._file_lock import try_lock, unlock
 from secretballot.ledger import _file
 from secretballot.ledger._file import PROCESS_LOCK, readable
 from secretballot.ledger._slots import SLOT, SLOTS, Mark, Slots, parse_slots, slot_bytes
 
 T = TypeVar("T")
 
-#: Windows locks bytes instead of files: the byte behind the contents.
-_LOCKED_BYTE = 4096
 #: Do not wait for pipes, and do not follow links, before the type of the file is checked.
 _SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -87,7 +85,7 @@ def holding(path: str, act: Callable[[HeldMark], T]) -> T:
                     finally:
                         # A program that is being started may still have the descriptor.
                         with suppress(OSError):
-                            _unlock(file.fileno())
+                            unlock(file.fileno())
             if time.monotonic() > deadline:
                 raise readable(TimeoutError("locked"), path)
             time.sleep(pause)
@@ -161,34 +159,3 @@ def _locked(path: str, file: FileIO) -> bool:
             f"The ledger {path!r} can't be locked: its file system has no locks; put it on a "
             f"local disk. Nothing was released. ({error})"
         ) from error
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def try_lock(descriptor: int) -> bool:
-        """Lock a file for this process until it is closed; False if another has locked it."""
-        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def try_lock(descriptor: int) -> bool:
-        """Lock a file for this process until it is closed; False if another has locked it."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
