@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Sequence, Set
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._owner_hash import hash_integers, hash_texts
 from secretballot._sklearn_compat import _num_samples
 
+#: Whole numbers up to this size are hashed as 8 bytes, larger ones as texts.
+_LARGE = 2**63
 #: Texts that stand for a missing id, without regard to case.
 _MISSING = frozenset({"", "nan", "none", "null", "nat", "<na>"})
 
@@ -31,17 +35,57 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
         raise ValueError(f"owners has shape {shape}; give one owner id per row.")
 
 
-def number_owners(owners: ArrayLike, n_rows: int) -> NDArray[np.intp]:
-    """Check owner ids and number the owner of each row, in the order of their first rows."""
-    check_owners(owners, n_rows)
-    ids = [canonical(owner, row) for row, owner in enumerate(listed(owners))]
-    check_kinds({kind for kind, _ in ids})
-    _warn_of_like(ids)
-    numbers: dict[tuple[str, bytes], int] = {}
-    return np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids], dtype=np.intp)
+@dataclass(frozen=True)
+class Owners:
+    """Owners of rows, numbered in the order of their first rows.
+
+    Attributes
+    ----------
+    of_row : ndarray of shape (n_rows,)
+        Number of the owner of each row.
+    kind : {"integer", "string", "bytes"}
+    ids : list of bytes
+        Id of each owner.
+    """
+
+    of_row: NDArray[np.intp]
+    kind: str
+    ids: list[bytes]
+
+    @classmethod
+    def read(cls, owners: ArrayLike, n_rows: int) -> Owners:
+        """Check the owner ids of rows."""
+        check_owners(owners, n_rows)
+        number_of: dict[object, int] = {}  # of each value
+        numbers: dict[tuple[str, bytes], int] = {}  # of each id: 1 and 1.0 are equal ids
+        of_row = np.empty(n_rows, dtype=np.intp)
+        for row, owner in enumerate(_listed(owners)):
+            number = number_of.get(owner) if isinstance(owner, Hashable) else None
+            if number is None:
+                id_ = canonical(owner, row)
+                number = number_of[owner] = numbers.setdefault(id_, len(numbers))
+            of_row[row] = number
+        kinds = {kind for kind, _ in numbers}
+        check_kinds(kinds)
+        kind, ids = min(kinds, default="integer"), [id_ for _, id_ in numbers]
+        if kind != "integer":
+            _warn_of_like(ids, of_row)
+        return cls(of_row, kind, ids)
+
+    def hashes(self, key: bytes) -> NDArray[np.uint64]:
+        """Compute the keyed hash of each owner's id: (n_owners,)."""
+        if self.kind != "integer":
+            return hash_texts(self.ids, key)
+        is_short = np.array([abs(int(id_)) < _LARGE for id_ in self.ids], dtype=bool)
+        short = [int(id_) for id_, fits in zip(self.ids, is_short, strict=True) if fits]
+        long = [id_ for id_, fits in zip(self.ids, is_short, strict=True) if not fits]
+        hashes = np.empty(len(self.ids), dtype=np.uint64)
+        hashes[is_short] = hash_integers(np.array(short, dtype=np.int64), key)
+        hashes[~is_short] = hash_texts(long, key)
+        return hashes
 
 
-def listed(owners: ArrayLike) -> list[object]:
+def _listed(owners: ArrayLike) -> list[object]:
     """Convert owner ids to a list."""
     # NumPy would convert a list of mixed types to strings.
     return np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object).tolist()
@@ -77,16 +121,15 @@ def _text(owner: object) -> str:
     return text.strip().casefold()
 
 
-def _warn_of_like(ids: Sequence[tuple[str, bytes]]) -> None:
+def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
     """Warn if ids differ in case or outer spaces alone, as those of one person may."""
-    if not ids or ids[0][0] == "integer":
-        return
-    rows: dict[str, int] = {}
-    for id_, row in {id_: row for row, id_ in enumerate(ids)}.items():
-        if (other := rows.setdefault(_text(id_[1]), row)) != row:
+    numbers: dict[str, int] = {}
+    for number, id_ in enumerate(ids):
+        if (other := numbers.setdefault(_text(id_), number)) != number:
+            rows = [int(np.flatnonzero(of_row == each)[-1]) for each in (other, number)]
             warn(
-                f"owners[{other}] and owners[{row}] differ in case or in spaces at their ends "
-                "alone, and count as two owners. If they are one person, it is protected less "
+                f"owners[{rows[0]}] and owners[{rows[1]}] differ in case or in spaces at their "
+                "ends alone, and count as two owners. If they are one person, it is protected less "
                 "than was stated: give ids in one form, such as owners.str.strip() and "
                 f".str.casefold(). {NOT_FOR_PUBLICATION}",
                 PrivacyLeakWarning,

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from secretballot import PrivacyAccountant
-from secretballot._owners import number_owners
+from secretballot._owners import Owners
 from secretballot.selection import private_top_k
 from secretballot.selection._item_counts import ItemCounts
 
@@ -26,7 +26,7 @@ def budget(unit="owner", relation="add_remove"):
     "make", [np.asarray, sp.csr_array, sp.coo_array, pd.DataFrame, lambda table: table.astype(bool)]
 )
 def test_an_owner_counts_once_an_item(make):
-    numbers = number_owners(OF_OWNER, 4)
+    numbers = Owners.read(OF_OWNER, 4).of_row
     items = ItemCounts.from_input(make(OWNED_VISITS), 1.0, numbers)
     assert items.counts.tolist() == [2, 2, 0]
     assert (items.largest, items.most_items) == (1, 2)
@@ -41,7 +41,7 @@ def test_one_owner_moves_each_count_by_one_at_most(kind):
         "frame": lambda table: pd.DataFrame(table, columns=["a", "b"]),
     }.get(kind, np.array)
     others = [[1, 0], [1, 1], [0, 1]]
-    owners = number_owners([7, 8, 7, 9, 7, 9], 6)
+    owners = Owners.read([7, 8, 7, 9, 7, 9], 6).of_row
     sums = []
     for first, second, third in itertools.product(itertools.product([0, 1], repeat=2), repeat=3):
         rows = [first, others[0], second, others[1], third, others[2]]

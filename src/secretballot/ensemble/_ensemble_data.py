@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import number_owners
+from secretballot._owners import Owners
 from secretballot._row_order import check_lengths, check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
@@ -140,7 +140,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
     if not target.multilabel:
         # A label of another type than the classes would change the type of all teachers' labels.
         labels = target.classes[encode(labels, target.classes, "y")]
-    n_people = n_rows if owners is None else int(number_owners(owners, n_rows).max()) + 1
+    n_people = n_rows if owners is None else len(Owners.read(owners, n_rows).ids)
     n_teachers = choose_n_teachers(ensemble, n_people, pool, target)
     levels = None
     if budgets is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import canonical, check_kinds, listed
-from secretballot._sklearn_compat import _safe_indexing
+from secretballot._owner_hash import KEY_SIZE
+from secretballot._owners import Owners
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
 Assignment = NDArray[np.intp]
 Shards = list[NDArray[np.intp]]
@@ -74,13 +73,29 @@ def partition_owners(
 
     The rank of an id among the others would not do: a changed id would shift all later owners.
     """
-    n_owners, n_rows = len(set(listed(owners))), len(listed(owners))
+    read = Owners.read(owners, _num_samples(owners))
+    check_n_teachers(n_teachers, len(read.ids), f"n_samples={len(read.of_row)}")
+    return teachers_of_hashes(read.hashes(hash_key(stream)), n_teachers)[read.of_row]
+
+
+def check_n_teachers(n_teachers: int, n_owners: int, size: str) -> None:
+    """Refuse more teachers than owners."""
     if n_owners < n_teachers:
         raise ValueError(
             f"n_teachers={n_teachers} needs at least as many owners, but owners has {n_owners} "
-            f"different ones (n_samples={n_rows}); lower n_teachers."
+            f"different ones ({size}); lower n_teachers."
         )
-    return np.concatenate(_teachers_of(owners, np.ones(n_rows, np.intp), n_teachers, stream))
+
+
+def hash_key(stream: np.random.SeedSequence, attempt: int = 0) -> bytes:
+    """Return the key of an attempt to find a teacher."""
+    words = KEY_SIZE // 4
+    return stream.generate_state(words * (attempt + 1))[words * attempt :].tobytes()
+
+
+def teachers_of_hashes(hashes: NDArray[np.uint64], n_teachers: int) -> Assignment:
+    """Return the teacher of each hash."""
+    return (hashes % np.uint64(n_teachers)).astype(np.intp)
 
 
 def spread_rows(
@@ -110,20 +125,15 @@ def _teachers_of(
     owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> list[list[int]]:
     """Return different teachers for each row, one a copy; rows of an owner have the same ones."""
-    key = stream.generate_state(4).tobytes()
-    teachers_of: dict[Any, list[int]] = {}
-    kinds = set()
-    for position, owner in enumerate(listed(owners)):
-        if owner in teachers_of:
-            continue
-        kind, encoded = canonical(owner, position)
-        kinds.add(kind)
-        chosen: dict[int, None] = {}  # an ordered set
-        attempt = 0
-        while len(chosen) < copies[position]:
-            digest = blake2b(encoded, digest_size=8, key=key, salt=attempt.to_bytes(16)).digest()
-            chosen[int.from_bytes(digest, "big") % n_teachers] = None
-            attempt += 1
-        teachers_of[owner] = list(chosen)
-    check_kinds(kinds)
-    return [teachers_of[owner] for owner in listed(owners)]
+    read = Owners.read(owners, len(copies))
+    n_copies = np.empty(len(read.ids), dtype=np.intp)
+    n_copies[read.of_row] = copies
+    chosen: list[dict[int, None]] = [{} for _ in read.ids]  # ordered sets
+    searching, attempt = np.flatnonzero(n_copies), 0
+    while len(searching):
+        teachers = teachers_of_hashes(read.hashes(hash_key(stream, attempt)), n_teachers)
+        for owner in searching.tolist():
+            chosen[owner][int(teachers[owner])] = None
+        searching = np.array([at for at in searching if len(chosen[at]) < n_copies[at]], np.intp)
+        attempt += 1
+    return [list(chosen[owner]) for owner in read.of_row.tolist()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import number_owners
+from secretballot._owners import Owners
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -36,7 +36,7 @@ class People:
         check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
-        owner_of_row = number_owners(owners, n_rows)
+        owner_of_row = Owners.read(owners, n_rows).of_row
         n_rows_of = np.bincount(owner_of_row)
         shares = _round_down(1 / n_rows_of, len(n_rows_of))
         return cls(len(n_rows_of), "owner", shares[owner_of_row], owner_of_row)

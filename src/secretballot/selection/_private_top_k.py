@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot._owners import number_owners
+from secretballot._owners import Owners
 from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot._views import Prose, Shown, View
@@ -245,7 +245,7 @@ def _owner_of_row(
             "each owner id and items in columns, as pd.get_dummies makes."
         )
     check_row_order("owners", owners, counts)
-    return number_owners(owners, _num_samples(counts))
+    return Owners.read(owners, _num_samples(counts)).of_row
 
 
 def _counted_from(counts: CountsInput, owners: ArrayLike | None) -> str:
