@@ -39,6 +39,7 @@ LAYERS = {
     "_estimator_progress": 4,
     "_owners": 5,
     "schema": 5,
+    "distributed": 6,
     "scoring": 6,
     "screening": 7,
     "ensemble": 8,

@@ -16,7 +16,7 @@ from secretballot._sklearn_compat import _num_samples
 #: Whole numbers up to this size are hashed as 8 bytes, larger ones as texts.
 _LARGE = 2**63
 #: Texts that stand for a missing id, without regard to case.
-_MISSING = frozenset({"", "nan", "none", "null", "nat", "<na>"})
+MISSING_IDS = frozenset({"", "nan", "none", "null", "nat", "<na>"})
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
@@ -93,7 +93,7 @@ def _listed(owners: ArrayLike) -> list[object]:
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:
     """Return the kind and the bytes of an id, equal for equal ids."""
-    if not isinstance(owner, Integral | np.bool_) and _text(owner) in _MISSING:
+    if not isinstance(owner, Integral | np.bool_) and _text(owner) in MISSING_IDS:
         raise ValueError(
             f"owners[{position}] is missing, or a text that stands for a missing id: all such rows "
             "would be of one owner. Leave rows without an id out, of X and y too. "

@@ -14,7 +14,8 @@ from secretballot import (
     PrivateLogisticRegression,
 )
 from secretballot.mechanisms import NoisyCounts
-from secretballot.screening import PublicRowsCheck, cells_outside
+from secretballot.scoring import People
+from secretballot.screening import PublicRowsCheck, cells_outside, totals_outside
 
 
 def linear(accountant, **settings):
@@ -27,15 +28,14 @@ def checked(private, public, seed, n=None):
     """Return the check of many budgets at once: whether it refuses."""
     accountant = PrivacyAccountant(1.0, 1e-5)
     model = linear(accountant)
+    people = People.from_owners(accountant, None, len(private))
     check = PublicRowsCheck.of(model, len(private), public, accountant.scope())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check.release_count(
                 model,
-                private,
-                public,
-                None,
+                lambda: totals_outside(private, public, people, None),
                 scope=accountant.scope(),
                 random_state=np.random.SeedSequence(seed, spawn_key=(1,)),
                 note={},

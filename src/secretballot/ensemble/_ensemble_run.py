@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -35,8 +35,8 @@ from secretballot.ensemble.individual import Levels
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.schema import warn_misfits
-from secretballot.scoring import FitPrice, price_of_fits
-from secretballot.screening import PublicRowsCheck, check_enclosing_fits
+from secretballot.scoring import FitPrice, People, price_of_fits
+from secretballot.screening import PublicRowsCheck, check_enclosing_fits, totals_outside
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -90,9 +90,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     if check is not None:
         fitted.public_rows_check = check.release_count(
             ensemble,
-            arguments.X,
-            data.X_public,
-            arguments.owners,
+            partial(_totals_outside, ensemble, arguments, data.X_public),
             scope=labelling.scope,
             random_state=labelling.randomness.noise(check.NOISE_INDEX),
             note=data.facts.ledger_note,
@@ -128,7 +126,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
     tally.caught.warn_once(tally.failures.n_teachers)
-    warn_misfits(data.misfits)
+    warn_misfits({name: float(rows.mean()) for name, rows in data.misfits.items()})
 
 
 def _public_rows_check(
@@ -137,6 +135,15 @@ def _public_rows_check(
     if data.facts.n_people is None:
         return PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
     return PublicRowsCheck.of(ensemble, data.facts.n_people, data.X_public, labelling.scope)
+
+
+def _totals_outside(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, X_public: Rows
+) -> dict[Hashable, float]:
+    X, accountant = arguments.X, ensemble._check_accountant()
+    assert X is not None
+    people = People.from_owners(accountant, arguments.owners, _num_samples(X))
+    return totals_outside(X, X_public, people, ensemble.categories)
 
 
 def _train(

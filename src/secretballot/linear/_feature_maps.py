@@ -11,17 +11,9 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.linear._fit_input import (
-    FitInput,
-    checked_bounds,
-    declared_bounds,
-    declared_categories,
-)
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._monotonic_cst import refuse_categories
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
-    AdditiveBins,
     FeatureMap,
     Features,
     KernelFeatures,
@@ -35,7 +27,13 @@ from secretballot.linear.features import (
     public_ends,
     spread_ends,
 )
-from secretballot.linear.rounds import PrivateRows
+from secretballot.linear.input import (
+    FitInput,
+    checked_bounds,
+    declared_bounds,
+    declared_categories,
+    refuse_categories,
+)
 from secretballot.schema import Bounds
 
 if TYPE_CHECKING:
@@ -121,27 +119,9 @@ def feature_map(
     return ScaledColumns(columns, categories), "public"
 
 
-def private_rows(data: FitInput, features: FeatureMap) -> PrivateRows:
-    """Return the private rows, each with the vector of its features."""
-    bins = features if isinstance(features, AdditiveBins) else None
-    return PrivateRows(
-        transform=lambda block: features.transform_private(_block_of(data.X, block)),
-        targets=data.targets,
-        shares=data.shares,
-        total=data.total,
-        n_numbers=features.n_features if bins is None else len(bins.columns),
-        weight_bits=0 if bins is None else bins.weight_bits,
-    )
-
-
 def public_features(data: FitInput, features: FeatureMap) -> Features | None:
     """Return the features of the public rows, if there are some."""
     return None if data.X_public is None else features.transform(_thinned(data.X_public))
-
-
-def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
-    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
-    return block
 
 
 def _thinned(X_public: ArrayLike) -> ArrayLike:

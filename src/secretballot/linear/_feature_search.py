@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.linear._fit_input import FitInput
 from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, FeatureMap
+from secretballot.linear.input import FitInput
 from secretballot.mechanisms import VectorSum
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from secretballot._sklearn_compat import (
 )
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.ensemble import PublicData, public_rows
-from secretballot.linear._fit_input import check_public_table, declared_categories
 from secretballot.linear._model_fit import FittedModel
 from secretballot.linear._price_fit import price_linear_fit
 from secretballot.linear.features import (
@@ -34,6 +33,7 @@ from secretballot.linear.features import (
     public_columns,
     public_readings,
 )
+from secretballot.linear.input import check_public_table, declared_categories
 from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import as_table, check_table
 from secretballot.scoring import FitPrice, FitPriceMethods
@@ -90,6 +90,10 @@ class LinearModel(
     @abstractmethod
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[Response, Targets]:
         """Check the targets of private rows, and return the response of a fit and its targets."""
+
+    def _response_of_columns(self, y: str | list[str]) -> Response:
+        """Return what is learned of rows in parts, whose columns of targets are named."""
+        return self._response_without_rows(None if isinstance(y, str) else len(y))
 
     def _fit_scope(self) -> Scope | None:
         return getattr(self, "_scope", None)

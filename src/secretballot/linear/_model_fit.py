@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
 from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
@@ -19,11 +20,9 @@ from secretballot.linear._feature_maps import (
     feature_map,
     first_kind,
     has_few_public_rows,
-    private_rows,
     public_features,
 )
 from secretballot.linear._feature_search import FeatureSearch
-from secretballot.linear._fit_input import FitInput, check_input
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
@@ -38,10 +37,10 @@ from secretballot.linear.features import (
     FeatureMap,
     Floats,
 )
+from secretballot.linear.input import FitInput, check_input, check_parts
 from secretballot.linear.rounds import (
     FittedRounds,
     PairPlan,
-    PrivateRows,
     Response,
     RivalPlan,
     RoundPlan,
@@ -49,7 +48,7 @@ from secretballot.linear.rounds import (
     shows_correlations,
 )
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema, warn_misfits
+from secretballot.schema import RowSchema
 from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ class _Releases:
 @with_callbacks
 def run_fit(
     model: LinearModel,
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | PrivateParts,
+    y: ArrayLike | None,
     X_public: ArrayLike | PublicData | None,
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
@@ -118,7 +117,24 @@ def run_fit(
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
     leaks = check_enclosing_fits(model)
-    data = check_input(model, X, y, X_public, owners, budgets)
+    if isinstance(X, PrivateParts):
+        data = check_parts(model, X, y, X_public, owners, budgets)
+    else:
+        data = check_input(model, X, y, X_public, owners, budgets)
+    try:
+        return _run(model, accountant, data, X_public, leaks)
+    finally:
+        data.private.close()
+
+
+def _run(
+    model: LinearModel,
+    accountant: PrivacyAccountant,
+    data: FitInput,
+    X_public: ArrayLike | PublicData | None,
+    leaks: list[str],
+) -> FittedModel:
+    """Fit a model to checked input."""
     _check_public_rows(model, data)
     response = data.response
     response.warn()
@@ -155,13 +171,11 @@ def run_fit(
         scope=scope,
     )
 
-    rows = private_rows(data, features)
-    _read_blocks(rows)
+    rows = data.private.rows(features)
     other = None
     if search is not None:
         other, _ = feature_map(model, data, "kernel", size)
-        other_rows = private_rows(data, other)
-        _read_blocks(other_rows)
+        other_rows = data.private.rows(other)
     check, public = None, public_features(data, features)
     if data.X_public is not None:
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
@@ -190,6 +204,8 @@ def run_fit(
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
         note["public_may_be_private"] = True
+    if data.owners_are_public:
+        note["owners_are_public"] = True
     if leaks:
         note["learned_around"] = leaks
     # Callbacks that fail do so before anything is paid.
@@ -197,10 +213,12 @@ def run_fit(
     if check is not None:
         check = check.release_count(
             model,
-            X,
-            public_rows(X_public, None),
-            owners,
-            columns=data.names,
+            partial(
+                data.private.totals_outside,
+                public_rows(X_public, None),
+                model.categories,
+                data.names,
+            ),
             scope=scope,
             random_state=randomness.noise(check.NOISE_INDEX),
             note=note,
@@ -214,7 +232,7 @@ def run_fit(
             note=note,
         )
         features, _ = feature_map(model, data, first_kind(model), size, placed)
-        rows, public = private_rows(data, features), public_features(data, features)
+        rows, public = data.private.rows(features), public_features(data, features)
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
     reservations = [reservation]
     if pairs is not None:
@@ -258,7 +276,7 @@ def run_fit(
     for reservation in reservations:
         accountant.settle(reservation)
     progress.end()
-    warn_misfits(data.misfits)
+    data.private.warn_misfits()
     n_squared = data.total**2 / data.n_people
     kind = first_kind(model)
     if fitted.is_rival and plan.rival is not None:
@@ -303,12 +321,6 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
             f"like: give at least {FEWEST_PUBLIC_ROWS} (some hundred are better), or leave them "
             "out and pass bounds=(low, high) of the columns and categories={column: [...]}."
         )
-
-
-def _read_blocks(rows: PrivateRows) -> None:
-    """Read all private cells: what is invalid is found before anything is spent."""
-    for _ in rows.blocks():
-        pass
 
 
 def _remaining_share(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from secretballot._row_order import check_lengths
 from secretballot._sklearn_compat import _fit_context, _num_samples
 from secretballot.accounting import PrivacyAccountant
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
@@ -234,8 +235,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None = None,
         *,
         X_public: ArrayLike | PublicData | None = None,
         owners: ArrayLike | None = None,
@@ -246,10 +247,10 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
 
         Parameters
         ----------
-        X : {array-like, DataFrame} of shape (n_samples, n_features)
+        X : {array-like, DataFrame} of shape (n_samples, n_features) or PrivateParts
             Private rows.
         y : array-like of shape (n_samples,)
-            Targets of the private rows; clipped to `target_bounds`.
+            Targets of the private rows; clipped to `target_bounds`. None beside `PrivateParts`.
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows of the same kind; targets are not needed. In cross-validation it must be a
             `PublicData`. None needs `bounds`.

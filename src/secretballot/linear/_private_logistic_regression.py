@@ -13,15 +13,21 @@ from sklearn.utils import Tags
 
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._class_weights import fitted_class_weights, score_shift
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
-from secretballot.linear._read_classes import read_classes, response_without_rows
+from secretballot.linear._read_classes import (
+    read_classes,
+    response_of_columns,
+    response_without_rows,
+)
 from secretballot.linear.rounds import ClassifierResponse, Targets
 from secretballot.scoring import ClassifierScoreMethods
 
+_SHARE = Interval(Real, 0, 1, closed="neither")
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
     "class_weight= weighs classes. Give people levels (fit(..., budgets=)), whose budgets weigh "
@@ -204,12 +210,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ],
         "classes": ["array-like", None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "label_rate": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
-        "label_threshold": [
-            Interval(Real, 0, 1, closed="neither"),
-            "array-like",
-            StrOptions({"rate"}),
-        ],
+        "label_rate": [_SHARE, "array-like", None],
+        "label_threshold": [_SHARE, "array-like", StrOptions({"rate"})],
     }
 
     def __init__(
@@ -260,11 +262,14 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
     def _response_without_rows(self, n_labels: int | None) -> ClassifierResponse:
         return response_without_rows(self, n_labels)
 
+    def _response_of_columns(self, y: str | list[str]) -> ClassifierResponse:
+        return response_of_columns(self, y)
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None = None,
         *,
         X_public: ArrayLike | PublicData | None = None,
         owners: ArrayLike | None = None,
@@ -275,10 +280,11 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
 
         Parameters
         ----------
-        X : {array-like, DataFrame} of shape (n_samples, n_features)
+        X : {array-like, DataFrame} of shape (n_samples, n_features) or PrivateParts
             Private rows.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
-            Classes of the private rows, or 0 and 1 for each of 2 to 1,000 labels.
+            Classes of the private rows, or 0 and 1 for each of 2 to 1,000 labels. None beside
+            `PrivateParts`.
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows of the same kind; labels are not needed. In cross-validation it must be a
             `PublicData`. None needs `bounds`.

@@ -56,6 +56,20 @@ def response_without_rows(
     return ClassResponse(classes, classes_learned=False)
 
 
+def response_of_columns(model: PrivateLogisticRegression, y: str | list[str]) -> ClassifierResponse:
+    """Return the response of rows in parts, of which nothing is learned without noise."""
+    if not isinstance(y, str):
+        check_class_weight(model.class_weight, None)
+        return _label_response(model, len(y))
+    if model.classes is None:
+        raise ValueError(
+            "classes=None: the classes of rows in parts are not read from them. Pass "
+            "classes=[0, 1], or as they are in the column of y."
+        )
+    check_class_weight(model.class_weight, declared_classes(model.classes))
+    return response_without_rows(model, None)
+
+
 def _label_response(model: PrivateLogisticRegression, n_labels: int) -> LabelResponse:
     if n_labels > MOST_LABELS:
         raise ValueError(f"y has {n_labels} labels, and at most {MOST_LABELS} are taken.")

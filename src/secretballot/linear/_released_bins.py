@@ -11,12 +11,12 @@ import numpy as np
 
 from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import Bounds, columns_of, read_numbers
+from secretballot.schema import Bounds
 from secretballot.selection import NoisyRanks, RankGrid
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant, Scope
-    from secretballot.linear._fit_input import FitInput
+    from secretballot.linear.input import FitInput
 
 #: Bins of the grid on which ranks are released, of a column and of all columns.
 _GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
@@ -98,12 +98,10 @@ class BinPlacement:
         note: Mapping[str, object],
     ) -> dict[Hashable, NumberBins]:
         """Release the ranks of the private rows, and return the bins of each column."""
-        cells = dict(zip(data.names, columns_of(data.X), strict=True))
-        columns = [read_numbers(cells[name]) for name in self.grid.names]
         n_people = math.ceil(data.total)
         released = accountant.release(
             self.mechanism,
-            self.grid.sums(columns, data.shares, n_people),
+            data.private.rank_sums(self.grid, n_people),
             scope=scope,
             random_state=random_state,
             note={"measured": "quantiles", **note},

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 
 #: Largest share of misfits of a column without a warning.
 _LARGE_SHARE = 0.25
 
 
-def warn_misfits(misfits: Mapping[Hashable, NDArray[np.bool_]]) -> None:
+def warn_misfits(shares: Mapping[Hashable, float]) -> None:
     """Warn, after a release, of private columns with many misfits.
 
     Parameters
     ----------
-    misfits : mapping of column to ndarray of shape (n_rows,)
-        Masks of misfits (see `ReadRows`).
+    shares : mapping of column to float
+        Share of the rows whose cell is a misfit (see `ReadRows`).
     """
-    many = [name for name, rows in misfits.items() if rows.mean() > _LARGE_SHARE]
+    many = [name for name, share in shares.items() if share > _LARGE_SHARE]
     if many:
         warn(
             f"more than a quarter of the cells of X do not fit X_public in {len(many)} column(s), "

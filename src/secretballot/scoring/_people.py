@@ -36,10 +36,14 @@ class People:
         check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
-        owner_of_row = Owners.read(owners, n_rows).of_row
-        n_rows_of = np.bincount(owner_of_row)
-        shares = _round_down(1 / n_rows_of, len(n_rows_of))
-        return cls(len(n_rows_of), "owner", shares[owner_of_row], owner_of_row)
+        read = Owners.read(owners, n_rows)
+        return cls.of_numbers(read.of_row, len(read.ids))
+
+    @classmethod
+    def of_numbers(cls, owner_of_row: NDArray[np.intp], n: int) -> People:
+        """Group rows by the number of their owner, of `n` owners, some of whose rows these are."""
+        shares = _round_down(1 / np.maximum(np.bincount(owner_of_row), 1), n)
+        return cls(n, "owner", shares[owner_of_row], owner_of_row)
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores from 0 to 1 of rows, averaged within each owner, along the last axis.

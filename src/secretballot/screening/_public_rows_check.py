@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
@@ -96,26 +96,21 @@ class PublicRowsCheck:
     def release_count(
         self,
         estimator: CheckedEstimator,
-        X: ArrayLike | None,
-        X_public: ArrayLike,
-        owners: ArrayLike | None,
+        totals: Callable[[], Mapping[Hashable, float]],
         *,
-        columns: Collection[Hashable] | None = None,
         scope: Scope | None,
         random_state: int | np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people.
 
-        Only some columns are compared if `columns` names them.
+        `totals` counts the people with cells outside of the public ones, for each column.
         """
-        if self.sigma is None or X is None:
+        if self.sigma is None:
             return self
         accountant = estimator.accountant
         count, worst = 0.0, None
-        people = People.from_owners(accountant, owners, _num_samples(X))
-        for name, outside in cells_outside(X, X_public, estimator.categories, columns):
-            total = float(people.total(outside.astype(np.float64)))
+        for name, total in totals().items():
             if total > count:
                 count, worst = total, name
         released = accountant.release(
@@ -146,6 +141,23 @@ class PublicRowsCheck:
         if self.sigma is None:
             return f"public rows not checked: {self.skipped}"
         return f"public rows checked for {self.share:.2g} of the fit"
+
+
+def totals_outside(
+    X: ArrayLike,
+    X_public: ArrayLike,
+    people: People,
+    categories: Mapping[Hashable, Sequence[Hashable]] | None,
+    columns: Collection[Hashable] | None = None,
+) -> dict[Hashable, float]:
+    """Count the people whose cells are outside of the public ones, for each column.
+
+    Only some columns are compared if `columns` names them.
+    """
+    return {
+        name: float(people.total(outside.astype(np.float64)))
+        for name, outside in cells_outside(X, X_public, categories, columns)
+    }
 
 
 def _false_alarm(n_public: int) -> float:

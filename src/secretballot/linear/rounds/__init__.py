@@ -6,7 +6,13 @@ from secretballot.linear.rounds._number_response import NumberResponse
 from secretballot.linear.rounds._output import ClassifierResponse
 from secretballot.linear.rounds._pair_rounds import resized
 from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._private_sums import PrivateRows, Targets
+from secretballot.linear.rounds._private_sums import (
+    BinnedResiduals,
+    PrivateRows,
+    Residuals,
+    RowSums,
+    Targets,
+)
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.linear.rounds._response import (
@@ -19,6 +25,7 @@ from secretballot.linear.rounds._response import (
 from secretballot.linear.rounds._synthetic_rows import shows_correlations
 
 __all__ = [
+    "BinnedResiduals",
     "ClassResponse",
     "ClassifierResponse",
     "FittedRounds",
@@ -29,9 +36,11 @@ __all__ = [
     "PrivateRows",
     "ReferenceRows",
     "ResidualHistogram",
+    "Residuals",
     "Response",
     "RivalPlan",
     "RoundPlan",
+    "RowSums",
     "Targets",
     "resized",
     "shows_correlations",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,41 @@ _BLOCK_ROWS = 2**17
 _CACHE_SIZE = 2**26
 #: Residuals (rows times columns) of a part of a block.
 _MOST_RESIDUALS = 2**23
+
+
+class RowSums(Protocol):
+    """Exact sums over the vectors of all private rows, wherever these are: see `PrivateRows`."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights of all rows, or owners."""
+
+    def with_cells(self, features: PairedBins) -> RowSums:
+        """Return the same rows with the cells of pairs beside one-hot features."""
+
+    def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
+        """Sum features times residuals over the rows: (n_features, n_columns)."""
+
+    def counted_sums(
+        self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
+    ) -> tuple[Floats, Floats]:
+        """Sum features times residuals over the rows, and count the bins of the residuals."""
+
+    def pair_sums(
+        self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
+    ) -> Floats:
+        """Sum single residuals times the products of two merged sparse features."""
+
+    def right_sum(self, coefficients: Floats, norm: float) -> Floats:
+        """Sum the shares of the rows whose class has the largest score: (1,)."""
+
+    def feature_sums(self, norm: float) -> Floats:
+        """Sum one-hot features over the rows: (n_features, 1)."""
+
+    def score_products(
+        self, column_scores: Callable[[csr_array], Floats], score_bits: int
+    ) -> Floats:
+        """Sum the products of two columns' scores."""
 
 
 @dataclass(frozen=True)

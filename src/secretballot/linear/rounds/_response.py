@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from secretballot.linear.features import FeatureMap, Features, Floats
 from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._private_sums import PrivateRows, Targets
+from secretballot.linear.rounds._private_sums import RowSums, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.mechanisms import VectorSum
@@ -42,7 +42,7 @@ class RoundPlan:
 
     Attributes
     ----------
-    rows : PrivateRows
+    rows : RowSums
     features : FeatureMap
     public : ndarray, csr_array or None
         Features of the public rows.
@@ -62,7 +62,7 @@ class RoundPlan:
         Rounds with other features of the same rows.
     """
 
-    rows: PrivateRows
+    rows: RowSums
     features: FeatureMap
     public: Features | None
     mechanism: VectorSum

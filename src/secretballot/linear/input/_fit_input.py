@@ -21,7 +21,6 @@ from secretballot.ensemble import (
     public_rows,
     warn_categories_left_out,
 )
-from secretballot.linear._monotonic_cst import read_directions
 from secretballot.linear.features import (
     AdditiveBins,
     Categories,
@@ -36,7 +35,9 @@ from secretballot.linear.features import (
     public_readings,
     warn_columns,
 )
-from secretballot.linear.rounds import Response, Targets
+from secretballot.linear.input._monotonic_cst import read_directions
+from secretballot.linear.input._private_source import PrivateSource, TableSource
+from secretballot.linear.rounds import Response
 from secretballot.schema import (
     Bounds,
     RowSchema,
@@ -66,9 +67,8 @@ class FitInput:
     Attributes
     ----------
     response : Response
-    targets : ndarray or csr_array of n_rows rows
-    shares : ndarray of shape (n_rows,)
-        Factor of each row's vector.
+    private : PrivateSource
+        The private rows.
     total : float
         Sum of the weights of all rows or owners.
     n_people : float
@@ -83,12 +83,12 @@ class FitInput:
         Columns whose cells are numbers of days here, in private and public rows.
     columns : sequence of PublicColumn
         Public columns as they were given; none without public rows.
+    owners_are_public : bool
+        Whether the owners that have rows are public.
     """
 
-    X: ArrayLike
+    private: PrivateSource
     response: Response
-    targets: Targets
-    shares: NDArray[np.float64]
     total: float
     n_people: float
     n_units: int
@@ -96,12 +96,12 @@ class FitInput:
     levels: Levels | None
     X_public: ArrayLike | None
     schema: RowSchema
-    misfits: Mapping[Hashable, NDArray[np.bool_]]
     public_may_be_private: bool
     directions: NDArray[np.int8]
     choice: ColumnChoice
     days: Mapping[Hashable, str]
     columns: Sequence[PublicColumn]
+    owners_are_public: bool = False
 
     @property
     def names(self) -> list[Hashable]:
@@ -164,7 +164,7 @@ def check_input(
     if pool is not None:
         pool = choice.select(pool, "X_public")
     names, columns = list(choice.names), list[PublicColumn]()
-    schema, days = _row_schema(model, table, pool, names)
+    schema, days = row_schema(model, table, pool, names)
     if pool is not None:
         categories = declared_categories(model, names)
         columns = public_columns(pool, categories, names)
@@ -179,12 +179,18 @@ def check_input(
         warn_columns(public_readings(columns, categories))
     _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
     return FitInput(
-        X=table,
+        private=TableSource(
+            X=X,
+            table=table,
+            names=names,
+            misfits=misfits,
+            targets=targets,
+            people=people,
+            shares=shares,
+            total=total,
+        ),
         schema=schema,
-        misfits=misfits,
         response=response,
-        targets=targets,
-        shares=shares,
         total=total,
         n_people=total**2 / float(counts @ weights**2),
         n_units=people.n,
@@ -274,7 +280,7 @@ def _check_declared(
         check_declared_columns(cells, read, bounds, categories)
 
 
-def _row_schema(
+def row_schema(
     model: LinearModel, X: ArrayLike, X_public: ArrayLike | None, names: Sequence[Hashable]
 ) -> tuple[RowSchema, Mapping[Hashable, str]]:
     """Return the schema of public rows, or of declared columns, and the columns of days."""

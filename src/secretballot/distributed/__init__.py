@@ -1,0 +1,9 @@
+"""Private rows in parts that no machine holds together, on Dask, Spark or joblib."""
+
+from secretballot.distributed._buckets import BucketRows as BucketRows
+from secretballot.distributed._buckets import Buckets as Buckets
+from secretballot.distributed._buckets import read_bucket as read_bucket
+from secretballot.distributed._engine import Engine as Engine
+from secretballot.distributed._exchange import Exchange as Exchange
+from secretballot.distributed._private_parts import PrivateParts as PrivateParts
+from secretballot.distributed._tasks import PartError as PartError

@@ -1,0 +1,309 @@
+"""Private rows in parts: Parquet files, or a frame of Dask or Spark."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Hashable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._owner_hash import KEY_SIZE
+from secretballot._owners import Owners, check_kinds
+from secretballot._private_folder import PrivateFolder
+from secretballot.distributed._buckets import Buckets, count_owners
+from secretballot.distributed._engine import Engine, as_engine
+from secretballot.distributed._exchange import OWNER, Exchange
+from secretballot.distributed._tasks import map_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+#: Rows of a bucket by default, and the most buckets.
+_BUCKET_ROWS, _MOST_BUCKETS = 250_000, 512
+
+
+class PrivateParts:
+    """Private rows in parts that no machine holds together. They are given where `X` is given.
+
+    The parts are Parquet files, which the workers of an engine read. All rows of an owner are
+    brought together by files in a scratch folder before anything is counted, so owners are what is
+    protected: the accountant's unit is ``"owner"``. For rows as units give a column of row ids,
+    which must not be derived from the rows' contents.
+
+    Parameters
+    ----------
+    paths : list of str or Path
+        Parquet files, one a part, or one folder of them.
+    y : str or list of str
+        Column of the classes or numbers to learn, or the columns of several labels.
+    owners : str
+        Column of owner ids: texts or whole numbers.
+    owner_ids : array-like of shape (n_owners,), default=None
+        Public list of all owners, which was not taken from these rows. An owner without rows counts
+        too, and rows of others are left out. None: the ids that are present are public, so that
+        somebody has rows here is not protected.
+    engine : distributed.Client, SparkSession, Engine or None, default=None
+        Where tasks are run. None: processes of this machine, by joblib.
+    scratch : str or Path, default=None
+        Folder in which rows are exchanged, readable by all workers. None: the system's folder of
+        temporary files, which workers on other machines don't see.
+    n_buckets : int, default=None
+        Number of buckets into which rows are exchanged, each of which fits into a worker's memory.
+        None: one for 250,000 rows.
+
+    See Also
+    --------
+    PrivateParts.from_dask, PrivateParts.from_spark : Frames instead of files.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
+    >>> from secretballot.datasets import load_adult
+    """
+
+    def __init__(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        y: str | Sequence[str],
+        owners: str,
+        owner_ids: ArrayLike | None = None,
+        engine: Any = None,
+        scratch: str | Path | None = None,
+        n_buckets: int | None = None,
+    ) -> None:
+        self._paths = _listed_paths(paths)
+        self.y = y if isinstance(y, str) else list(y)
+        self.owners = owners
+        self._engine: Engine = as_engine(engine)
+        self._scratch = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
+        if n_buckets is not None and n_buckets < 1:
+            raise ValueError(f"n_buckets={n_buckets}: give at least 1.")
+        self._n_buckets = n_buckets
+        self._listed = None if owner_ids is None else Owners.read(owner_ids, len(owner_ids))  # type: ignore[arg-type]
+        self._staged: PrivateFolder | None = None
+        self._columns = _shared_columns(self._paths, [owners, *self.targets])
+
+    @classmethod
+    def from_parquet(cls, paths: str | Path | Sequence[str | Path], **options: Any) -> PrivateParts:
+        """Return parts that are Parquet files; see the class for the options."""
+        return cls(paths, **options)
+
+    @classmethod
+    def from_dask(cls, frame: Any, **options: Any) -> PrivateParts:
+        """Return the partitions of a Dask data frame, which its workers write to scratch first.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+        **options
+            See the class. ``engine`` is the present `distributed.Client` by default.
+        """
+        from distributed import default_client
+
+        options.setdefault("engine", default_client())
+        return cls._staged_by(lambda path: frame.to_parquet(path, write_index=False), options)
+
+    @classmethod
+    def from_spark(cls, frame: Any, **options: Any) -> PrivateParts:
+        """Return the partitions of a Spark data frame, which its executors write to scratch first.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        **options
+            See the class. ``engine`` is the frame's session by default.
+        """
+        options.setdefault("engine", frame.sparkSession)
+        return cls._staged_by(frame.write.parquet, options)
+
+    @classmethod
+    def _staged_by(cls, write: Any, options: dict[str, Any]) -> PrivateParts:
+        scratch = options.get("scratch")
+        folder = PrivateFolder(tempfile.gettempdir() if scratch is None else str(scratch))
+        path = os.path.join(folder.path, "parts")
+        write(path)
+        parts = cls(path, **options)
+        parts._staged = folder
+        return parts
+
+    def __repr__(self) -> str:
+        return f"PrivateParts({self.n_parts} parts, y={self.y!r}, owners={self.owners!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "PrivateParts can't be pickled: it has the connection of an engine. Make it where it "
+            "is used."
+        )
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self._paths)
+
+    @property
+    def targets(self) -> list[str]:
+        """Columns of `y`."""
+        return [self.y] if isinstance(self.y, str) else self.y
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the rows, without `y` and `owners`."""
+        return [name for name in self._columns if name not in (self.owners, *self.targets)]
+
+    @property
+    def has_public_owners(self) -> bool:
+        """Whether the owners are a public list, so that having rows here is protected."""
+        return self._listed is not None
+
+    def empty_frame(self) -> pd.DataFrame:
+        """Return a data frame with the columns of the rows, and without rows."""
+        import pandas as pd
+
+        return pd.DataFrame(columns=self.columns)
+
+    def close(self) -> None:
+        """Delete what `from_dask` or `from_spark` wrote."""
+        if self._staged is not None:
+            self._staged.delete()
+
+    def exchange(
+        self, columns: Sequence[Hashable], key: bytes, n_teachers: int | None = None
+    ) -> Buckets:
+        """Bring the rows of each owner together.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns that are read, `y` apart.
+        key : bytes
+            Key of the hash of owners, of 16 bytes.
+        n_teachers : int or None
+            Number of teachers, all of whose rows go to one bucket.
+
+        Returns
+        -------
+        Buckets
+            To be deleted by the caller.
+        """
+        assert len(key) == KEY_SIZE
+        names = [str(name) for name in columns]
+        missing = [name for name in names if name not in self._columns]
+        if missing:
+            raise ValueError(
+                f"the parts lack the column {missing[0]!r}, which the public rows have. They have "
+                f"{self.columns[:8]!r}."
+            )
+        n_buckets = self._n_buckets or min(
+            max(_count_rows(self._paths) // _BUCKET_ROWS, 1), _MOST_BUCKETS
+        )
+        if n_teachers is not None:
+            n_buckets = min(n_buckets, n_teachers)
+        folder = PrivateFolder(self._scratch)
+        try:
+            exchange = Exchange(
+                paths=self._paths,
+                folder=folder.path,
+                columns=[*names, *self.targets],
+                owners=self.owners,
+                key=key,
+                n_buckets=n_buckets,
+                n_teachers=n_teachers,
+                listed=None if self._listed is None else np.sort(self._listed.hashes(key)),
+            )
+            exchange.make_folders()
+            self._write(exchange, folder)
+            n_owners = self._count_owners(exchange, folder)
+        except BaseException:
+            folder.delete()
+            raise
+        return Buckets(self._engine, folder, exchange, n_owners)
+
+    def _write(self, exchange: Exchange, folder: PrivateFolder) -> None:
+        kinds, n_rows, n_left_out = set(), 0, 0
+        tasks = map_tasks(self._engine, folder.path, exchange.write_part, self.n_parts, "part")
+        for _, part in tasks:
+            kinds |= {part.kind} - {""}
+            n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
+        if self._listed is not None:
+            kinds.add(self._listed.kind)
+        check_kinds(kinds)
+        if n_rows == 0:
+            raise ValueError("the parts have no rows.")
+        if n_left_out:
+            warn(
+                f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "
+                f"were left out. {NOT_FOR_PUBLICATION}",
+                PrivacyLeakWarning,
+            )
+
+    def _count_owners(self, exchange: Exchange, folder: PrivateFolder) -> int:
+        if self._listed is not None:
+            return len(self._listed.ids)
+        count = partial(count_owners, exchange)
+        tasks = map_tasks(self._engine, folder.path, count, exchange.n_buckets, "bucket")
+        return sum(number for _, number in tasks)
+
+
+def _listed_paths(paths: str | Path | Sequence[str | Path]) -> list[str]:
+    """Return the Parquet files of a folder, or those that are listed."""
+    if isinstance(paths, str | os.PathLike):
+        path = Path(paths)
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    else:
+        files = [Path(path) for path in paths]
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing or not files:
+        raise ValueError(
+            f"paths={paths!r}: "
+            + (f"{missing[0]!r} is no file." if missing else "no parts.")
+            + " Give Parquet files, or a folder of them (*.parquet)."
+        )
+    return [os.path.abspath(file) for file in files]
+
+
+def _shared_columns(paths: list[str], needed: Sequence[str]) -> list[str]:
+    """Return the columns that all parts have, or raise ValueError with the part that differs."""
+    import pyarrow.parquet as pq
+
+    shared: list[str] | None = None
+    for index, path in enumerate(paths):
+        try:
+            schema: pa.Schema = pq.read_schema(path)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"part {index} ({os.path.basename(path)!r}) is no Parquet file that can be read "
+                f"({type(error).__name__})."
+            ) from None
+        names = list(schema.names)
+        for name in needed:
+            if name not in names:
+                raise ValueError(
+                    f"part {index} ({os.path.basename(path)!r}) lacks the column {name!r}; it has "
+                    f"{names[:8]!r}."
+                )
+        if shared is not None and set(names) != set(shared):
+            other = sorted(set(names) ^ set(shared))
+            raise ValueError(
+                f"part {index} ({os.path.basename(path)!r}) has other columns than part 0: "
+                f"{other[0]!r} is in one of them only."
+            )
+        shared = shared or names
+    assert shared is not None
+    if OWNER in shared:
+        raise ValueError(f"{OWNER!r} is the name of a column; rename it.")
+    return shared
+
+
+def _count_rows(paths: list[str]) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in paths)

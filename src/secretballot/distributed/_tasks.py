@@ -1,0 +1,90 @@
+"""Tasks on parts: what they return, also when they fail, quotes no private value."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+from secretballot.distributed._engine import Engine
+
+T = TypeVar("T")
+
+
+class PartError(ValueError):
+    """Fault of a part, in words that quote none of its values."""
+
+
+@dataclass(frozen=True)
+class _Result(Generic[T]):
+    """Result of a task, or the reason of its failure."""
+
+    index: int
+    value: T | None = None
+    error: str = ""
+
+
+def map_tasks(
+    engine: Engine, folder: str, function: Callable[[int], T], n_tasks: int, what: str
+) -> Iterator[tuple[int, T]]:
+    """Yield the number and the result of each task, in any order, each once.
+
+    Parameters
+    ----------
+    engine : Engine
+    folder : str
+        Folder that all workers can read. The function is left there for them, with all it holds.
+    function : callable
+        Function from the number of a task to its result.
+    n_tasks : int
+    what : str
+        What a task is about, for errors: "part", for instance.
+
+    Raises
+    ------
+    ValueError
+        If a task failed. The message has the number of the task, and the type of the error.
+    """
+    import cloudpickle
+
+    path = os.path.join(folder, f"{uuid4().hex}.function")
+    with open(path, "wb") as file:
+        cloudpickle.dump(function, file)
+    done: set[int] = set()
+    try:
+        for result in engine.map(partial(_run, path), n_tasks):
+            assert isinstance(result, _Result)
+            if result.error:
+                raise ValueError(f"{what} {result.index}: {result.error}")
+            if result.index not in done:
+                done.add(result.index)
+                yield result.index, result.value
+    finally:
+        os.remove(path)
+    if len(done) < n_tasks:
+        missing = min(set(range(n_tasks)) - done)
+        raise ValueError(f"{what} {missing}: the engine returned no result.")
+
+
+def _run(path: str, index: int) -> _Result[object]:
+    """Run one task on a worker. An error of another library may quote private values."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a worker's log is read by others
+            return _Result(index, _function(path)(index))
+    except PartError as error:
+        return _Result(index, error=str(error))
+    except Exception as error:
+        return _Result(index, error=f"{type(error).__name__} (its message may quote rows)")
+
+
+@lru_cache(maxsize=1)
+def _function(path: str) -> Callable[[int], object]:
+    with open(path, "rb") as file:
+        function: Callable[[int], object] = pickle.load(file)
+    return function

@@ -1,0 +1,130 @@
+"""Sums over private rows in parts: each bucket's sums are exact, and are added up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket
+from secretballot.linear.features import Floats, PairedBins
+from secretballot.linear.input._stored_rows import StoredRows
+from secretballot.linear.rounds import BinnedResiduals, PrivateRows, Residuals
+
+#: Function from the rows of a bucket to their vectors.
+Vectors = Callable[[BucketRows], PrivateRows]
+
+
+@dataclass(frozen=True)
+class BucketVectors:
+    """Vectors of the rows of buckets, on a worker.
+
+    Attributes
+    ----------
+    exchange : Exchange
+    vectors : callable
+    stored : str
+        Folder with the one-hot features of each bucket.
+    paired : PairedBins or None
+        Features with the cells of pairs.
+    """
+
+    exchange: Exchange
+    vectors: Vectors
+    stored: str
+    paired: PairedBins | None = None
+
+    def store(self, bucket: int) -> None:
+        """Read the rows of a bucket, and store their features if they are one-hot."""
+        stored = StoredRows.of(self._read(bucket))
+        if stored is not None:
+            stored.save(self._path(bucket))
+
+    def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
+        """Compute sums of one bucket's vectors."""
+        path = self._path(bucket)
+        rows = StoredRows.load(path).rows() if os.path.exists(path) else self._read(bucket)
+        return function(rows if self.paired is None else rows.with_cells(self.paired))
+
+    def _read(self, bucket: int) -> PrivateRows:
+        return self.vectors(read_bucket(self.exchange, bucket))
+
+    def _path(self, bucket: int) -> str:
+        return os.path.join(self.stored, f"{bucket}.rows")
+
+
+@dataclass(frozen=True)
+class PartedRows:
+    """Private rows in parts, as the vectors that are summed: the same sums as of `PrivateRows`.
+
+    Attributes
+    ----------
+    buckets : Buckets
+    of_bucket : BucketVectors
+    total : float
+        Sum of the weights of all people.
+    """
+
+    buckets: Buckets
+    of_bucket: BucketVectors
+    total: float
+
+    @classmethod
+    def read(cls, buckets: Buckets, vectors: Vectors) -> PartedRows:
+        """Read all rows once. One-hot features are stored; others are computed again each time."""
+        stored = os.path.join(buckets.folder.path, f"features-{uuid4().hex}")
+        os.mkdir(stored, 0o700)
+        of_bucket = BucketVectors(buckets.exchange, vectors, stored)
+        for _ in buckets.map(of_bucket.store):
+            pass
+        return cls(buckets, of_bucket, float(buckets.n_owners))
+
+    def with_cells(self, features: PairedBins) -> PartedRows:
+        """Return the same rows with the cells of pairs beside one-hot features."""
+        return replace(self, of_bucket=replace(self.of_bucket, paired=features))
+
+    def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
+        """Sum features times residuals over the rows: see `PrivateRows`."""
+        return self._add(lambda rows: rows.residual_sums(coefficients, norm, residuals))
+
+    def counted_sums(
+        self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
+    ) -> tuple[Floats, Floats]:
+        """Sum features times residuals, and count the bins of the residuals."""
+
+        def packed(rows: PrivateRows) -> Floats:
+            sums, counts = rows.counted_sums(coefficients, norm, residuals, n_bins)
+            return np.concatenate([sums.ravel(), counts])
+
+        total = self._add(packed)
+        return total[:-n_bins].reshape(-1, 1), total[-n_bins:]
+
+    def pair_sums(
+        self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
+    ) -> Floats:
+        """Sum single residuals times the products of two merged sparse features."""
+        return self._add(lambda rows: rows.pair_sums(coefficients, norm, residuals, merge))
+
+    def right_sum(self, coefficients: Floats, norm: float) -> Floats:
+        """Sum the shares of the rows whose class has the largest score: (1,)."""
+        return self._add(lambda rows: rows.right_sum(coefficients, norm))
+
+    def feature_sums(self, norm: float) -> Floats:
+        """Sum one-hot features over the rows: (n_features, 1)."""
+        return self._add(lambda rows: rows.feature_sums(norm))
+
+    def score_products(
+        self, column_scores: Callable[[csr_array], Floats], score_bits: int
+    ) -> Floats:
+        """Sum the products of two columns' scores."""
+        return self._add(lambda rows: rows.score_products(column_scores, score_bits))
+
+    def _add(self, function: Callable[[PrivateRows], Floats]) -> Floats:
+        """Add up the sums of all buckets, in any order: they are exact."""
+        return np.asarray(sum(self.buckets.map(partial(self.of_bucket.sum, function))))

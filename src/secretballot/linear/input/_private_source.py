@@ -1,0 +1,227 @@
+"""Private rows of one fit, in memory or in parts: what is read of them, and added up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.distributed import BucketRows, Buckets
+from secretballot.linear.features import AdditiveBins, ColumnChoice, FeatureMap, Floats
+from secretballot.linear.input._parted_rows import PartedRows
+from secretballot.linear.rounds import PrivateRows, Response, RowSums, Targets
+from secretballot.schema import RowSchema, columns_of, read_numbers, warn_misfits
+from secretballot.scoring import People
+from secretballot.screening import totals_outside
+from secretballot.selection import RankGrid
+
+T = TypeVar("T")
+
+
+class PrivateSource(ABC):
+    """Private rows of one fit."""
+
+    @abstractmethod
+    def rows(self, features: FeatureMap) -> RowSums:
+        """Read all rows as vectors of features, and return what adds them up."""
+
+    @abstractmethod
+    def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
+        """Sum the votes for the ranks of a grid."""
+
+    @abstractmethod
+    def totals_outside(
+        self,
+        X_public: ArrayLike,
+        categories: Mapping[Hashable, Sequence[Hashable]] | None,
+        columns: Collection[Hashable],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are outside of the public ones, for each column."""
+
+    @abstractmethod
+    def warn_misfits(self) -> None:
+        """Warn, after a release, of columns with many cells that do not fit."""
+
+    def close(self) -> None:
+        """Delete what was written for the fit."""
+        return
+
+
+@dataclass(frozen=True)
+class TableSource(PrivateSource):
+    """Private rows in memory.
+
+    Attributes
+    ----------
+    X : array-like
+        Rows as they were given.
+    table : array-like
+        Rows as read, with the columns that are chosen.
+    names : list
+        Names of these columns.
+    misfits : mapping of column to ndarray of shape (n_rows,)
+    targets : ndarray or csr_array of n_rows rows
+    people : People
+    shares : ndarray of shape (n_rows,)
+        Factor of each row's vector.
+    total : float
+        Sum of the weights of all people, those of other parts too.
+    """
+
+    X: ArrayLike
+    table: ArrayLike
+    names: list[Hashable]
+    misfits: Mapping[Hashable, NDArray[np.bool_]]
+    targets: Targets
+    people: People
+    shares: Floats
+    total: float
+
+    def vectors(self, features: FeatureMap) -> PrivateRows:
+        """Return the rows, each with the vector of its features."""
+        bins = features if isinstance(features, AdditiveBins) else None
+        return PrivateRows(
+            transform=lambda block: features.transform_private(_block_of(self.table, block)),
+            targets=self.targets,
+            shares=self.shares,
+            total=self.total,
+            n_numbers=features.n_features if bins is None else len(bins.columns),
+            weight_bits=0 if bins is None else bins.weight_bits,
+        )
+
+    def rows(self, features: FeatureMap) -> RowSums:
+        """Read all cells, so that what is invalid is found before anything is spent."""
+        rows = self.vectors(features)
+        for _ in rows.blocks():
+            pass
+        return rows
+
+    def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
+        """Sum the votes for the ranks of a grid."""
+        cells = dict(zip(self.names, columns_of(self.table), strict=True))
+        columns = [read_numbers(cells[name]) for name in grid.names]
+        return grid.sums(columns, self.shares, n_people)
+
+    def totals_outside(
+        self,
+        X_public: ArrayLike,
+        categories: Mapping[Hashable, Sequence[Hashable]] | None,
+        columns: Collection[Hashable],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are outside of the public ones, for each column."""
+        return totals_outside(self.X, X_public, self.people, categories, columns)
+
+    def warn_misfits(self) -> None:
+        """Warn, after a release, of columns with many cells that do not fit."""
+        warn_misfits({name: float(rows.mean()) for name, rows in self.misfits.items()})
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reading of private rows by public facts, the same for all parts.
+
+    Attributes
+    ----------
+    schema : RowSchema
+    choice : ColumnChoice
+    response : Response
+    targets : str or list of str
+        Columns of the targets.
+    n_people : int
+        Number of owners of all parts.
+    """
+
+    schema: RowSchema
+    choice: ColumnChoice
+    response: Response
+    targets: str | list[str]
+    n_people: int
+
+    def read(self, rows: BucketRows) -> TableSource:
+        """Read the rows of one bucket."""
+        y = rows.frame[self.targets]
+        X = rows.frame[[str(name) for name in self.choice.names]]
+        table, misfits = self.schema.read(X)
+        people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)
+        return TableSource(
+            X=X,
+            table=table,
+            names=list(self.choice.names),
+            misfits=misfits,
+            targets=self.response.read(y),
+            people=people,
+            shares=people.weights,
+            total=float(self.n_people),
+        )
+
+
+@dataclass(frozen=True)
+class PartSource(PrivateSource):
+    """Private rows in parts, whose owners were brought together.
+
+    Attributes
+    ----------
+    buckets : Buckets
+    reader : RowReader
+    """
+
+    buckets: Buckets
+    reader: RowReader
+
+    def rows(self, features: FeatureMap) -> RowSums:
+        """Read all rows in the engine's workers, which keep one-hot features in files."""
+        return PartedRows.read(self.buckets, partial(_vectors, self.reader, features))
+
+    def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
+        """Sum the votes for the ranks of a grid."""
+        sums = self._map(lambda source: source.rank_sums(grid, n_people))
+        return np.asarray(sum(sums))
+
+    def totals_outside(
+        self,
+        X_public: ArrayLike,
+        categories: Mapping[Hashable, Sequence[Hashable]] | None,
+        columns: Collection[Hashable],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are outside of the public ones, for each column."""
+        totals = Counter[Hashable]()
+        for part in self._map(lambda source: source.totals_outside(X_public, categories, columns)):
+            totals.update(part)
+        return dict(totals)
+
+    def warn_misfits(self) -> None:
+        """Warn, after a release, of columns with many cells that do not fit."""
+        n_rows, counts = 0, Counter[Hashable]()
+        for n_bucket, part in self._map(_count_misfits):
+            n_rows += n_bucket
+            counts.update(part)
+        warn_misfits({name: count / n_rows for name, count in counts.items()})
+
+    def close(self) -> None:
+        """Delete the rows that were exchanged."""
+        self.buckets.delete()
+
+    def _map(self, function: Callable[[TableSource], T]) -> list[T]:
+        reader = self.reader
+        return list(self.buckets.map_rows(lambda rows: function(reader.read(rows))))
+
+
+def _vectors(reader: RowReader, features: FeatureMap, rows: BucketRows) -> PrivateRows:
+    return reader.read(rows).vectors(features)
+
+
+def _count_misfits(source: TableSource) -> tuple[int, dict[Hashable, int]]:
+    counts = {name: int(rows.sum()) for name, rows in source.misfits.items()}
+    return len(source.shares), counts
+
+
+def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
+    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
+    return block

@@ -1,0 +1,96 @@
+"""One-hot vectors of a bucket's rows in a file, which every round reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds import PrivateRows, Targets
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Sparse vectors with the fewest bytes, and what belongs to the rows.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_entries,)
+        Features of the entries, row by row.
+    ends : ndarray of shape (n_rows + 1,) or None
+        Place of each row's first entry. None: all rows have equally many.
+    weights : ndarray of shape (n_entries,) or None
+        Entries; None: all are 1.
+    n_features : int
+    targets, shares, total, n_numbers, weight_bits
+        See `PrivateRows`.
+    """
+
+    codes: NDArray[np.unsignedinteger]
+    ends: NDArray[np.int64] | None
+    weights: Floats | None
+    n_features: int
+    targets: Targets
+    shares: Floats
+    total: float
+    n_numbers: int
+    weight_bits: int
+
+    @classmethod
+    def of(cls, rows: PrivateRows) -> StoredRows | None:
+        """Return sparse vectors; None for dense ones, or if there are no rows."""
+        blocks = [features for _, features in rows.blocks()]
+        if not blocks or not all(isinstance(features, csr_array) for features in blocks):
+            return None
+        table = vstack(blocks, format="csr")
+        n_rows, n_features = table.shape
+        sizes = np.diff(table.indptr)
+        return cls(
+            codes=table.indices.astype(np.min_scalar_type(n_features)),
+            ends=None if n_rows and (sizes == sizes[0]).all() else table.indptr.astype(np.int64),
+            weights=None if (table.data == 1).all() else table.data,
+            n_features=n_features,
+            targets=rows.targets,
+            shares=rows.shares,
+            total=rows.total,
+            n_numbers=rows.n_numbers,
+            weight_bits=rows.weight_bits,
+        )
+
+    @classmethod
+    def load(cls, path: str) -> StoredRows:
+        """Map a file into memory."""
+        stored: StoredRows = joblib.load(path, mmap_mode="r")
+        return stored
+
+    def save(self, path: str) -> None:
+        """Write the file."""
+        joblib.dump(self, path)
+
+    def rows(self) -> PrivateRows:
+        """Return the rows with their vectors."""
+        return PrivateRows(
+            transform=self._features,
+            targets=self.targets,
+            shares=self.shares,
+            total=self.total,
+            n_numbers=self.n_numbers,
+            weight_bits=self.weight_bits,
+        )
+
+    def _features(self, rows: slice) -> csr_array:
+        start, stop, _ = rows.indices(len(self.shares))
+        if self.ends is None:
+            n_entries = len(self.codes) // max(len(self.shares), 1)
+            ends = n_entries * np.arange(start, stop + 1)
+        else:
+            ends = self.ends[start : stop + 1]
+        part = slice(ends[0], ends[-1])
+        codes = self.codes[part].astype(np.int32)
+        weights = np.ones(len(codes)) if self.weights is None else np.asarray(self.weights[part])
+        shape = (stop - start, self.n_features)
+        return csr_array((weights, codes, (ends - ends[0]).astype(np.int32)), shape=shape)
