@@ -23,7 +23,7 @@ from secretballot.linear._feature_maps import (
     public_features,
 )
 from secretballot.linear._feature_search import FeatureSearch
-from secretballot.linear._fit_input import FitInput, check_input
+from secretballot.linear._fit_input import FitInput, check_input, declared_categories
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
@@ -37,6 +37,8 @@ from secretballot.linear.features import (
     ColumnReadings,
     FeatureMap,
     Floats,
+    TransformedRows,
+    UnknownCells,
 )
 from secretballot.linear.rounds import (
     FittedRounds,
@@ -71,6 +73,7 @@ class FittedModel:
     choice: ColumnChoice
     readings: ColumnReadings
     public_rows_check: PublicRowsCheck | None
+    unknown_cells: UnknownCells | None
     is_monotone: bool
 
 
@@ -281,6 +284,7 @@ def run_fit(
         choice=data.choice,
         readings=data.readings(model, fitted.features),
         public_rows_check=check,
+        unknown_cells=_unknown_cells(model, data, fitted),
         is_monotone=bool(data.directions.any()),
     )
 
@@ -320,3 +324,17 @@ def _remaining_share(
     """Return the share of the fit's budget that remains for the rounds."""
     share = 1.0 if check is None else check.remaining_share
     return share - sum(each.share for each in (placement, pairs, search) if each is not None)
+
+
+def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
+    """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    if isinstance(fitted.features, AdditiveBins):
+        reference = fitted.reference
+        assert reference is not None
+        means = reference.means(np.ones((len(reference.weights), 1))).ravel()
+        return UnknownCells.of_features(fitted.features, means)
+    if isinstance(fitted.features, TransformedRows):
+        return None
+    assert data.X_public is not None
+    categories = declared_categories(model, data.names)
+    return UnknownCells.of_public(data.columns, categories, data.X_public)
