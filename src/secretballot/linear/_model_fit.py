@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._errors import GIVE_BUDGET
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
@@ -117,8 +118,7 @@ def run_fit(
     accountant = model.accountant
     if accountant is None:
         raise ValueError(
-            "accountant=None: nothing is learned from private rows without a budget. Use "
-            "accountant=PrivacyAccountant(epsilon, delta)."
+            f"accountant=None: nothing is learned from private rows without a budget. {GIVE_BUDGET}"
         )
     leaks = check_enclosing_fits(model)
     data = check_input(model, X, y, X_public, owners, budgets)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from secretballot._errors import BudgetExceededError
+from secretballot._errors import GIVE_BUDGET, BudgetExceededError
 from secretballot._numbers import check_integer
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant, Scope
@@ -165,10 +165,7 @@ class FitPriceMethods(ABC):
             If an argument is invalid, or there is no accountant.
         """
         if self.accountant is None:
-            raise ValueError(
-                "accountant=None: a price is a share of a budget. Use "
-                "accountant=PrivacyAccountant(epsilon, delta)."
-            )
+            raise ValueError(f"accountant=None: a price is a share of a budget. {GIVE_BUDGET}")
         check_integer("n", n, per_level=True)
         check_integer("n_fits", n_fits)
         if n_labels is not None:
