@@ -52,6 +52,12 @@ class PrivacyLeakWarning(UserWarning):
 #: End of messages that quote, or depend on, private rows.
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
 
+#: Remedy where an estimator has no accountant.
+GIVE_BUDGET = (
+    "Use accountant=PrivacyAccountant(epsilon, delta), or PrivacyAccountant.open(path) of the "
+    "ledger if these rows have one already: two budgets of the same rows add up."
+)
+
 #: Packages whose frames a warning skips, to name a line of the user.
 _SKIPPED_PACKAGES = ("secretballot", "sklearn", "joblib")
 

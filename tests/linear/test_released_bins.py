@@ -54,6 +54,22 @@ def test_whole_numbers_on_the_grid_stay_together():
     assert (np.diff(codes) >= 0).all()
 
 
+def test_labels_name_integers_where_released_numbers_are_integers():
+    rng = np.random.default_rng(0)
+    bins = bins_of(rng.integers(0, 7, size=20_000), (0, 10), 10, sigma=5)
+    assert bins.is_integer
+    # Bins without any integer are said to be.
+    assert [text for text in bins.labels() if not text.startswith("no integer (")] == [
+        "up to 0",
+        *map(str, range(1, 7)),
+        "7 and more",
+    ]
+    tail = np.where(rng.random(20_000) < 0.9, 37.0, rng.uniform(0, 100, size=20_000))
+    for x in (rng.normal(5, 2, size=20_000), rng.integers(0, 20, size=20_000) / 2, tail):
+        for n_bins in (5, 50):
+            assert not bins_of(x, (0, 100), n_bins, sigma=5).is_integer
+
+
 def test_a_column_without_rows_is_one_bin():
     bins = bins_of(np.full(500, np.nan), (0, 1), 8)
     assert bins.n_bins == 1

@@ -7,6 +7,7 @@ import pytest
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLogisticRegression
+from secretballot.linear.features import NumberBins
 
 
 def table(n_rows, seed):
@@ -113,3 +114,46 @@ def test_terms_of_several_classes_need_a_target():
 def test_other_features_have_no_terms():
     with pytest.raises(ValueError, match="features='linear' has no terms"):
         fitted("linear", rounds=0).terms()
+
+
+@pytest.mark.parametrize(
+    ("values", "edges", "labels"),
+    [
+        ([], [1.5, 2.5, 7.2], ["up to 1", "2", "3 to 7", "8 and more"]),
+        # An interval has its upper end.
+        ([0], [3, 6.7], ["0", "up to 3", "4 to 6", "7 and more"]),
+        ([], [2.2, 2.9, 5], ["up to 2", "no integer (2.2 to 2.9)", "3 to 5", "6 and more"]),
+        ([4], [], ["4", "others"]),
+        ([], [], ["all"]),
+    ],
+)
+def test_labels_of_integers_name_those_of_a_bin(values, edges, labels):
+    values, edges = np.array(values, dtype=float), np.array(edges, dtype=float)
+    ranks = np.arange(len(values) + len(edges) + 1) / 10
+    bins = NumberBins("x", values, edges, ranks, is_integer=True)
+    assert bins.labels() == labels
+
+
+def test_merged_integers_are_named():
+    edges = np.array([1.5, 2.2, 2.9, 5.5])
+    bins = NumberBins("x", np.array([3.0]), edges, np.arange(6) / 6, is_integer=True)
+    assert bins.merged_labels(np.array([2, 0, 0, 1, 2, 3])) == [
+        "up to 2",
+        "no integer (2.2 to 2.9)",
+        "3 to 5",
+        "6 and more",
+    ]
+
+
+def test_columns_of_integers_are_labelled_by_them():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"kids": rng.integers(0, 5, 2_300), "pay": rng.normal(size=2_300)})
+    X["visits"] = np.where(rng.random(2_300) < 0.1, np.nan, rng.integers(0, 60, 2_300))
+    model = PrivateLogisticRegression(
+        classes=[0, 1], accountant=PrivacyAccountant(4.0, 1e-5), interactions=0, n_bins=8
+    ).fit(X[300:], X["kids"][300:] > 2, X_public=PublicData(X[:300]))
+    kids, pay, visits = model.terms()
+    assert kids.labels == ("up to 0", "1", "2", "3", "4 and more")
+    assert all("." not in text for text in visits.labels)
+    assert "." in pay.labels[1]
+    assert [term.labels for term in model.terms()] == [each.labels for each in model.columns_]

@@ -86,8 +86,13 @@ MISTAKES = (
     ),
     Mistake(
         "accountant forgotten",
-        r"accountant=PrivacyAccountant\(epsilon, delta\)",
+        r"accountant=PrivacyAccountant\(epsilon, delta\).*PrivacyAccountant.open\(path\)",
         settings={"accountant": None},
+    ),
+    Mistake(
+        "accountant taken away before a score",
+        r"accountant=None.*PrivacyAccountant.open\(path\) of the ledger",
+        lambda _: logistic(None).score_private(X, LABELS),
     ),
     Mistake(
         "epsilon as accountant",

@@ -171,6 +171,11 @@ MISTAKES = (
         "categories without columns", "'categories' .* must be an instance of 'dict'", ["clerk"]
     ),
     categories("no categories", "is no list of categories", {"job": []}),
+    categories(
+        "identifiers as categories",
+        r"20,000 categories, and at most 1,000.*leave a column.*out.*columns=\[",
+        {"job": [f"id{i}" for i in range(20_000)]},
+    ),
     Mistake(
         "a direction of 2",
         "array-like of -1, 0 or 1",

@@ -80,6 +80,13 @@ def test_the_price_of_the_score_is_what_it_will_cost(make, n_scored):
     assert f"score, {price.score.precision}" in str(price)
 
 
+def test_a_score_that_nothing_can_pay_is_priced_and_said_to_be():
+    price = logistic(PrivacyAccountant(0.2, 1e-5)).price_fit(N, POOL, n_scored=30)
+    assert price.score.share == pytest.approx(142, abs=1)
+    assert "142 times all of it" in str(price)
+    assert "score more rows" in str(price)
+
+
 @pytest.mark.parametrize("n_outputs", [3, 5])
 def test_classes_and_labels(n_outputs):
     accountant = PrivacyAccountant(8.0, 1e-5)

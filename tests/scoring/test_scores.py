@@ -182,8 +182,10 @@ def test_scores_beyond_the_budget_are_refused():
     accountant = budget()
     with pytest.raises(BudgetExceededError):
         score_private(accountant, TRUTH, PREDICTED, sigma=0.1)
-    with pytest.raises(BudgetExceededError):
-        price_score(accountant, 600, sigma=0.1)
+    price = price_score(accountant, 600, sigma=0.1)
+    assert price.share > 1
+    assert not price.fits
+    assert "score more rows, accept a wider interval" in " ".join(str(price).split())
     with pytest.raises(ValueError, match="accountant=None"):
         score_private(None, TRUTH, PREDICTED)
     with pytest.raises(ValueError, match="two or more different classes"):
@@ -259,3 +261,20 @@ def test_a_row_moves_exact_sums_by_one_at_most():
     right[0] = 1
     assert Fraction(float(people.total(right))) - Fraction(float(none)) == 1
     assert people.total(right[::-1]) == people.total(right)
+
+
+@pytest.mark.parametrize("order", [None, "renyi", np.inf])
+def test_a_price_beyond_what_is_left_is_that_of_an_unspent_budget(order):
+    given = {} if order is None else {"order": order}
+    accountant, unspent = (PrivacyAccountant(1.0, 1e-5, **given) for _ in range(2))
+    score_private(accountant, TRUTH, PREDICTED, epsilon=0.9)
+    price = price_score(accountant, 600, sigma=8.0)
+    assert not price.fits
+    assert 1 - accountant.spent().share < price.share <= 1
+    assert price.share == pytest.approx(price_score(unspent, 600, sigma=8.0).share)
+    assert price_score(unspent, 600, sigma=8.0).fits
+    assert "more than what is left" not in str(price_score(unspent, 600, sigma=8.0))
+    # With an epsilon the noise fits what is left, and the interval tells what that is worth.
+    wide = price_score(accountant, 600, epsilon=0.9)
+    assert wide.fits
+    assert wide.half_width > price.half_width

@@ -252,3 +252,75 @@ def test_a_later_refusal_does_not_say_that_nothing_was_spent():
     search = Uncounted(inside, GRID, cv=2, scoring=paid, error_score="raise")
     with pytest.raises(BudgetExceededError, match="what earlier ones spent stays spent"):
         search.fit(X, Y)
+
+
+def default_score(estimator, X, y):
+    return estimator.score_private(X, y).accuracy
+
+
+def sharp_score(estimator, X, y):
+    return estimator.score_private(X, y, sigma=0.5).accuracy
+
+
+DEFAULTS = {"scoring": default_score, "error_score": "raise"}
+#: A search, or a function, with the default noise of scores, and the numbers of fits and scores.
+DEFAULT_SCORES = {
+    "grid": (lambda m: GridSearchCV(m, GRID, cv=3, **DEFAULTS).fit(X, Y), 7, 6),
+    "without a refit": (
+        lambda m: GridSearchCV(m, GRID, cv=3, refit=False, **DEFAULTS).fit(X, Y),
+        6,
+        6,
+    ),
+    "default folds": (
+        lambda m: GridSearchCV(m, {"n_bins": [3]}, **DEFAULTS).fit(X, Y),
+        6,
+        5,
+    ),
+    "workers": (
+        lambda m: GridSearchCV(m, GRID, cv=3, n_jobs=2, **DEFAULTS).fit(X, Y),
+        7,
+        6,
+    ),
+    "a function": (
+        lambda m: cross_val_score(m, X, Y, cv=GroupKFold(3), groups=np.arange(600), **DEFAULTS),
+        3,
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULT_SCORES)
+def test_scores_that_the_fits_leave_too_little_for_are_refused_before_the_first(name):
+    run, n_fits, n_scores = DEFAULT_SCORES[name]
+    # Of 200 rows one such score takes a twelfth of the budget.
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    with pytest.raises(
+        BudgetExceededError,
+        match=rf"{n_scores} scores alone take.*epsilon_per_fit\({n_fits}, share",
+    ):
+        run(model(accountant.epsilon_per_fit(n_fits, share=0.95), accountant))
+    assert accountant.entries() == []
+
+
+def test_the_remedy_of_scores_pays_for_all_of_them():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    epsilon = accountant.epsilon_per_fit(6, share=0.2)
+
+    def cheap_score(estimator, X, y):
+        return estimator.score_private(X, y, epsilon=epsilon).accuracy
+
+    asked = model(accountant.epsilon_per_fit(7, share=0.8), accountant)
+    GridSearchCV(asked, GRID, cv=3, scoring=cheap_score, error_score="raise").fit(X, Y)
+    assert accountant.spent().share > 0.99
+
+
+def test_scores_that_fit_what_is_left_and_those_of_other_noise_are_no_reason_to_refuse():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    asked = model(accountant.epsilon_per_fit(3, share=0.5), accountant)
+    cross_val_score(asked, X, Y, cv=3, **DEFAULTS)
+    # The first fit is not refused: what these scores cost is not read.
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    asked = model(accountant.epsilon_per_fit(3, share=0.5), accountant)
+    with pytest.raises(BudgetExceededError, match="Use more noise"):
+        cross_val_score(asked, X, Y, cv=3, scoring=sharp_score, error_score="raise")
+    assert accountant.entries()

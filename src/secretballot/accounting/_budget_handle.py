@@ -151,6 +151,7 @@ class BudgetHandle:
         *,
         n_columns: int | None = None,
         scope: Scope | None = None,
+        check_left: bool = True,
     ) -> float | dict[str, float]:
         """Compute the share of the whole budget that rows would take now; nothing is spent.
 
@@ -159,11 +160,14 @@ class BudgetHandle:
         mechanism, n_rows, n_columns, scope
             As for `reserve`, which charges as much. Rows of a mechanism that releases all of them
             at once are one release.
+        check_left : bool, default=True
+            Whether rows that don't fit what is left are refused. False: their share of an unspent
+            budget of the same size, which may exceed 1.
 
         Returns
         -------
         float or dict of str to float
-            Between 0 and 1; per level if epsilon was given per level.
+            Per level if epsilon was given per level.
 
         Raises
         ------
@@ -173,8 +177,11 @@ class BudgetHandle:
         check_mechanism(mechanism, self.relation)
         check_size(n_rows, n_columns)
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
-        totals = self._ledger.totals(scope.id if scope else None)
-        charges = dict(pricing.price(totals, pricing.span(int(n_rows))))
+        span = pricing.span(int(n_rows))
+        if check_left:
+            charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
+        else:
+            charges = dict(pricing.unchecked_price(span))
         alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
         return _without_only_level({level: spent.share for level, spent in alone.items()})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from secretballot._errors import BudgetExceededError, warn
+from secretballot._errors import GIVE_BUDGET, BudgetExceededError, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting import PrivacyAccountant
@@ -62,8 +62,8 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     accountant = ensemble.accountant
     if arguments.X_public is not None and accountant is None:
         raise ValueError(
-            "X_public was given but accountant=None: labels are not released without a "
-            "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
+            "X_public was given but accountant=None: labels are not released without a budget. "
+            + GIVE_BUDGET
         )
     leaks = [] if accountant is None else check_enclosing_fits(ensemble)
     prepare = prepare_parties if is_parties(ensemble.estimator) else prepare_rows

@@ -127,6 +127,7 @@ class LinearModel(
         self._public_features = fitted.features
         bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
         self.interactions_ = [] if bins is None else bins.pair_names
+        self._unknown_cells = fitted.unknown_cells
         self._row_schema = fitted.schema
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
@@ -172,6 +173,9 @@ class LinearModel(
         if not choice.is_selected(X):
             X = choice.select(check_public_table(self, X, reset=False))
         table = self._row_schema.read(X).table
-        design = Design(self._public_features.transform(table))
+        rows = self._public_features.transform(table)
+        if self._unknown_cells is not None:
+            self._unknown_cells.warn(table, rows)
+        design = Design(rows)
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
         return design.decision(coefficients.T, np.atleast_1d(self.intercept_))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._errors import GIVE_BUDGET
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
@@ -36,8 +37,10 @@ from secretballot.linear.features import (
     ColumnReadings,
     FeatureMap,
     Floats,
+    TransformedRows,
+    UnknownCells,
 )
-from secretballot.linear.input import FitInput, check_input, check_parts
+from secretballot.linear.input import FitInput, check_input, check_parts, declared_categories
 from secretballot.linear.rounds import (
     FittedRounds,
     PairPlan,
@@ -70,6 +73,7 @@ class FittedModel:
     choice: ColumnChoice
     readings: ColumnReadings
     public_rows_check: PublicRowsCheck | None
+    unknown_cells: UnknownCells | None
     is_monotone: bool
 
 
@@ -113,8 +117,7 @@ def run_fit(
     accountant = model.accountant
     if accountant is None:
         raise ValueError(
-            "accountant=None: nothing is learned from private rows without a budget. Use "
-            "accountant=PrivacyAccountant(epsilon, delta)."
+            f"accountant=None: nothing is learned from private rows without a budget. {GIVE_BUDGET}"
         )
     leaks = check_enclosing_fits(model)
     if isinstance(X, PrivateParts):
@@ -299,6 +302,7 @@ def _run(
         choice=data.choice,
         readings=data.readings(model, fitted.features),
         public_rows_check=check,
+        unknown_cells=_unknown_cells(model, data, fitted),
         is_monotone=bool(data.directions.any()),
     )
 
@@ -332,3 +336,17 @@ def _remaining_share(
     """Return the share of the fit's budget that remains for the rounds."""
     share = 1.0 if check is None else check.remaining_share
     return share - sum(each.share for each in (placement, pairs, search) if each is not None)
+
+
+def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
+    """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    if isinstance(fitted.features, AdditiveBins):
+        reference = fitted.reference
+        assert reference is not None
+        means = reference.means(np.ones((len(reference.weights), 1))).ravel()
+        return UnknownCells.of_features(fitted.features, means)
+    if isinstance(fitted.features, TransformedRows):
+        return None
+    assert data.X_public is not None
+    categories = declared_categories(model, data.names)
+    return UnknownCells.of_public(data.columns, categories, data.X_public)

@@ -27,6 +27,9 @@ _WANTED_ERROR, _MOST_ERROR = 0.1, 0.5
 _LEAST_SHARE, _MOST_SHARE, _MOST_SHARE_BESIDE = 0.002, 0.1, 0.05
 #: Standard errors by which the people of a grid's bin exceed 0, if it is a bin of its own.
 _SPIKE_ERRORS = 4.0
+#: Largest share of a grid's bins that hold an integer, if a column is one of integers; share of the
+#: people between integers that is always noise, and their largest share outside of frequent bins.
+_MOST_WITH_INTEGER, _FEW_BETWEEN, _MOST_BETWEEN = 0.25, 0.02, 0.4
 
 
 @dataclass(frozen=True)
@@ -138,4 +141,22 @@ def _column_bins(
     # A grid's bin has its lower end; an interval of these bins has its upper end.
     cuts, kept_cuts = np.unique(np.nextafter(edges[chosen], -np.inf), return_index=True)
     middles = middles[np.append(kept_cuts, len(middles) - 1)]
-    return NumberBins(name, np.empty(0), cuts, middles / max(ranks[-1], 1.0))
+    is_integer = _are_integers(people, edges, other_people[-1])
+    return NumberBins(name, np.empty(0), cuts, middles / max(ranks[-1], 1.0), is_integer)
+
+
+def _are_integers(people: Floats, edges: Floats, n_others: float) -> bool:
+    """Return whether released numbers of people are clearly those of a column of integers.
+
+    Parameters
+    ----------
+    people : ndarray of shape (n_grid_bins,)
+    edges : ndarray of shape (n_grid_bins + 1,)
+    n_others : float
+        People outside of frequent bins, among whom integers must prevail as well.
+    """
+    has_integer = np.append(np.ceil(edges[:-2]) < edges[1:-1], True)
+    if has_integer.mean() > _MOST_WITH_INTEGER:
+        return False
+    n_between = people[~has_integer].sum()
+    return bool(n_between < max(_FEW_BETWEEN * people.sum(), _MOST_BETWEEN * n_others))

@@ -8,20 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from secretballot._errors import BudgetExceededError
+from secretballot._errors import GIVE_BUDGET, BudgetExceededError
 from secretballot._numbers import check_integer
-from secretballot._tables import percent
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.ledger import ONLY_LEVEL
 from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring._regression_price import RegressionScorePrice
-from secretballot.scoring._score_price import ScorePrice, price_score
+from secretballot.scoring._score_price import (
+    ROUNDING,
+    TOO_DEAR,
+    ScorePrice,
+    price_score,
+    share_text,
+)
 
 V = TypeVar("V")
-
-#: Rounding of the charges of fits that use their epsilon up.
-_ROUNDING = 1 + 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class FitPrice(Shown):
     remaining : dict of str to float
         Share of the whole budget that is left now, per level.
     score : ScorePrice, RegressionScorePrice or None
-        Price of `score_private` afterwards; None if it does not fit what is left.
+        Price of `score_private` afterwards, which may be more than what is left now.
     n_fits : int
         Fits that are to follow, such as those of a search.
     epsilon_per_fit : float, dict of str to float or None
@@ -61,7 +63,7 @@ class FitPrice(Shown):
     def all_fits_succeed(self) -> bool:
         """True if all fits fit what is left, and none is refused."""
         return not self.problem and all(
-            share <= self.remaining[level] * _ROUNDING for level, share in self._all_fits.items()
+            share <= self.remaining[level] * ROUNDING for level, share in self._all_fits.items()
         )
 
     def _view(self) -> View:
@@ -75,8 +77,7 @@ class FitPrice(Shown):
         for step, shares in steps:
             for level, share in shares.items():
                 name = step if level == ONLY_LEVEL else f"{step} ({level})"
-                text = percent(share) if share <= _ROUNDING else f"{share:.2g} times all of it"
-                rows.append([name, Bar.of(share, "of the budget"), text])
+                rows.append([name, Bar.of(share, "of the budget"), share_text(share)])
         sizes = ", ".join(
             f"{name.removeprefix('n_').replace('_', ' ')} "
             + (f"{size:,}" if isinstance(size, int) else f"{size:.4g}")
@@ -108,6 +109,8 @@ class FitPrice(Shown):
                 "enough for all of them."
             )
         score = {} if self.score is None else by_level(self.score.share)
+        if self.score is not None and not self.score.fits:
+            return TOO_DEAR
         if any(
             share + score.get(level, 0.0) > self.remaining[level]
             for level, share in self._all_fits.items()
@@ -162,10 +165,7 @@ class FitPriceMethods(ABC):
             If an argument is invalid, or there is no accountant.
         """
         if self.accountant is None:
-            raise ValueError(
-                "accountant=None: a price is a share of a budget. Use "
-                "accountant=PrivacyAccountant(epsilon, delta)."
-            )
+            raise ValueError(f"accountant=None: a price is a share of a budget. {GIVE_BUDGET}")
         check_integer("n", n, per_level=True)
         check_integer("n_fits", n_fits)
         if n_labels is not None:

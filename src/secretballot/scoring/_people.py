@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._errors import GIVE_BUDGET
 from secretballot._owners import Owners
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
 
-NO_BUDGET = (
-    "accountant=None: nothing is released without a budget. Use "
-    "accountant=PrivacyAccountant(epsilon, delta)."
-)
+NO_BUDGET = f"accountant=None: nothing is released without a budget. {GIVE_BUDGET}"
 
 
 @dataclass(frozen=True)

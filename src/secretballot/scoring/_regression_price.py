@@ -12,7 +12,13 @@ from secretballot._views import Prose, Shown, View
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._intervals import quantile
-from secretballot.scoring._score_price import Epsilon, NoiseChoice, share_table
+from secretballot.scoring._score_price import (
+    Epsilon,
+    NoiseChoice,
+    excess_prose,
+    price_or_excess,
+    share_table,
+)
 from secretballot.scoring._targets import check_target_bounds
 
 if TYPE_CHECKING:
@@ -42,6 +48,8 @@ class RegressionScorePrice(Shown):
         Size at which errors will be clipped.
     level : float
         Confidence level of that interval.
+    fits : bool
+        Whether that share is left of the budget.
     """
 
     sigma: float
@@ -49,6 +57,7 @@ class RegressionScorePrice(Shown):
     half_width: float
     largest_error: float
     level: float
+    fits: bool = True
 
     @property
     def precision(self) -> str:
@@ -58,8 +67,8 @@ class RegressionScorePrice(Shown):
     def _view(self) -> View:
         width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g}"
         clipped = f"errors count up to {self.largest_error:,.4g}"
-        parts = (share_table(self.share), Prose.of(width, clipped, quiet=True))
-        return View("RegressionScorePrice", parts)
+        prose = [Prose.of(width, clipped, quiet=True), *excess_prose(self.fits)]
+        return View("RegressionScorePrice", (share_table(self.share), *prose))
 
 
 def unit_sum(sigma: float) -> VectorSum:
@@ -88,12 +97,14 @@ def price_of_scale(
     noise_of_mean = mechanism.sigma / n
     scale = choose_scale(noise_of_mean)
     error = math.hypot(scale.noise_error(noise_of_mean), scale.sampling_error(n))
+    share, fits = price_or_excess(accountant, mechanism, None, scope)
     return RegressionScorePrice(
         sigma=mechanism.sigma,
-        share=accountant.price(mechanism, scope=scope),
+        share=share,
         half_width=quantile(noise.level) * error,
         largest_error=scale.largest_error,
         level=noise.level,
+        fits=fits,
     )
 
 
@@ -133,7 +144,7 @@ def price_regression_score(
     Raises
     ------
     BudgetExceededError
-        If it doesn't fit the remaining budget.
+        If `epsilon` is given and next to nothing is left of the budget.
 
     Examples
     --------

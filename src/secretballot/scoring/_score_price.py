@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from secretballot._errors import BudgetExceededError
 from secretballot._numbers import check_integer, check_number
 from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
@@ -20,6 +21,15 @@ M = TypeVar("M", bound=Mechanism)
 
 #: Largest epsilon of one release, per level if levels differ.
 Epsilon = float | dict[str, float] | None
+
+#: Rounding of the charges of fits that use their epsilon up.
+ROUNDING = 1 + 1e-6
+
+#: Remedy of a score that costs more than what is left.
+TOO_DEAR = (
+    "The score costs more than what is left of the budget: score more rows, accept a wider "
+    "interval (epsilon=, or a larger sigma=), or open a budget with a larger epsilon."
+)
 
 #: Default noise in standard deviations of fair coin flips: it widens an interval for the population
 #: by an eighth.
@@ -40,12 +50,15 @@ class ScorePrice(Shown):
         Largest half-width of the accuracy's interval, which it has at an accuracy of one half.
     level : float
         Confidence level of that interval.
+    fits : bool
+        Whether that share is left of the budget.
     """
 
     sigma: float
     share: float | dict[str, float]
     half_width: float
     level: float
+    fits: bool = True
 
     @property
     def precision(self) -> str:
@@ -54,14 +67,40 @@ class ScorePrice(Shown):
 
     def _view(self) -> View:
         width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
-        return View("ScorePrice", (share_table(self.share), Prose.of(width, quiet=True)))
+        table, about = share_table(self.share), Prose.of(width, quiet=True)
+        return View("ScorePrice", (table, about, *excess_prose(self.fits)))
 
 
 def share_table(share: float | dict[str, float]) -> Table:
     """Return a table of the shares of a budget, one row a level."""
     shares = share if isinstance(share, dict) else {"everyone": share}
-    rows = [(level, Bar.of(part, "of the budget"), percent(part)) for level, part in shares.items()]
+    rows = [
+        (level, Bar.of(part, "of the budget"), share_text(part)) for level, part in shares.items()
+    ]
     return Table(("level", "", "of the budget"), rows)
+
+
+def share_text(share: float) -> str:
+    """Return the text of a share of a budget, which may exceed all of it."""
+    if share <= ROUNDING:
+        return percent(share)
+    return f"{share:.2g} times all of it" if share < 10 else f"{share:,.0f} times all of it"
+
+
+def excess_prose(fits: bool) -> list[Prose]:
+    """Return the remedy of a score that costs more than what is left; nothing if it does not."""
+    return [] if fits else [Prose.of(TOO_DEAR)]
+
+
+def price_or_excess(
+    accountant: PrivacyAccountant, mechanism: Mechanism, n_columns: int | None, scope: Scope
+) -> tuple[float | dict[str, float], bool]:
+    """Compute the share of a budget that a score takes, and whether it fits what is left."""
+    try:
+        return accountant.price(mechanism, n_columns=n_columns, scope=scope), True
+    except BudgetExceededError:
+        share = accountant.price(mechanism, n_columns=n_columns, scope=scope, check_left=False)
+        return share, False
 
 
 class NoiseChoice(NamedTuple):
@@ -133,7 +172,7 @@ def price_score(
     Raises
     ------
     BudgetExceededError
-        If it doesn't fit the remaining budget.
+        If `epsilon` is given and next to nothing is left of the budget.
 
     Examples
     --------
@@ -149,11 +188,13 @@ def price_score(
     n_columns = 1 if n_classes is None else n_classes**2
     noise = NoiseChoice(epsilon, sigma, level)
     mechanism, scope = noise.of_counts(accountant, n, n_columns)
+    share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
     # The accuracy of a confusion matrix is the sum of n_classes noisy cells.
     low, high = population_interval(n / 2, n, mechanism.sigma * n_columns**0.25, level)
     return ScorePrice(
         sigma=mechanism.sigma,
-        share=accountant.price(mechanism, n_columns=n_columns, scope=scope),
+        share=share,
         half_width=(high - low) / 2,
         level=level,
+        fits=fits,
     )

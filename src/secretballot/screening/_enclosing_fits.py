@@ -28,6 +28,7 @@ from secretballot.screening._enclosing_kinds import (
 )
 from secretballot.screening._pipeline_steps import learned_steps
 from secretballot.screening._public_rows_check import CheckedEstimator
+from secretballot.screening._score_costs import price_of_scores, scores_remedy
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
@@ -252,11 +253,12 @@ def _check_budget(
     if None not in epsilons:
         prices = [price_of_all(accountant, accountant.scope(epsilon)) for epsilon in epsilons]
         remaining = by_level(accountant.remaining())
-        if all(
-            n_fits / len(models) * sum(price[level] for price in prices)
-            <= remaining[level].share * _ROUNDING
+        of_fits = {
+            level: n_fits / len(models) * sum(price[level] for price in prices)
             for level in prices[0]
-        ):
+        }
+        if all(of_fits[level] <= remaining[level].share * _ROUNDING for level in of_fits):
+            _check_scores(estimator, n_fits, fits_around, of_fits, spent)
             return
     elif any(getattr(estimator, cost, None) is not None for cost in ("mechanism", "reservation")):
         return  # its noise, or what it pays with, is fixed
@@ -269,6 +271,31 @@ def _check_budget(
         f"before the last of these fits, with nothing to show. {spent} Pass "
         f"epsilon=accountant.{remedy}."
     )
+
+
+def _check_scores(
+    estimator: CheckedEstimator,
+    n_fits: int,
+    fits_around: list[_Around],
+    of_fits: Mapping[str, float],
+    spent: str,
+) -> None:
+    """Refuse fits that leave too little for the scores between them, where these are known."""
+    (around, *others), accountant = fits_around, estimator.accountant
+    if others or not around.kind.pays_scores(around.setting):
+        return
+    n_scores = n_fits - bool(around.setting("refit"))
+    of_scores = price_of_scores(estimator, around.setting, around.frame.f_locals, n_scores)
+    remaining = by_level(accountant.remaining())
+    if any(
+        of_fits[level] + share > remaining[level].share * _ROUNDING
+        for level, share in of_scores.items()
+    ):
+        raise BudgetExceededError(
+            f"{around.name} fits {n_fits} times and scores {n_scores} times, which together takes "
+            f"more than what is left of the budget. {spent} "
+            f"{scores_remedy(n_fits, n_scores, of_scores)}"
+        )
 
 
 def _fits_around() -> list[_Around]:

@@ -76,6 +76,20 @@ def _paid_score(estimator: object) -> str:
     return "secretballot.scoring.score_private(accountant, y, model.predict(X)).accuracy"
 
 
+def default_priced(scoring: object) -> bool:
+    """Return whether a function calls `score_private` of its model with the default noise."""
+    function = _function(scoring)
+    if function is None or not _calls_score_private(scoring):
+        return False
+    names = {
+        name
+        for constant in function.__code__.co_consts
+        if isinstance(constant, tuple)
+        for name in constant
+    }
+    return names.isdisjoint({"epsilon", "sigma"})
+
+
 def _calls_score_private(scoring: object) -> bool:
     """Return whether a function calls the method of its model, whatever the model is."""
     if not isinstance(scoring, FunctionType) or not scoring.__code__.co_argcount:

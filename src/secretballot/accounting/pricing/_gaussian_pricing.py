@@ -86,8 +86,8 @@ class GaussianPricing(PlanPricing):
     def _cost(self, amount: float, delta: float) -> Cost:
         return GaussianCost(amount, delta)
 
-    def _charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
-        charges = super()._charges(span, headroom)
+    def _charges(self, span: Span, headroom: Headroom, most: float = 1.0) -> dict[str, Cost] | None:
+        charges = super()._charges(span, headroom, most)
         if charges is not None:
             for group, prices in self._prices(span).items():
                 if len(prices) == 1 and isinstance(prices[0], GaussianCost):

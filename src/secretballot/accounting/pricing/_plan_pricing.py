@@ -80,6 +80,12 @@ class PlanPricing(Pricing):
             )
         return charges
 
+    def unchecked_price(self, span: Span) -> Costs:
+        """Compute the charges in an unspent budget of the same size, whether they fit or not."""
+        charges = self._charges(span, self.headroom(Totals(digest="")), math.inf)
+        assert charges is not None
+        return charges
+
     def admit(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits the budget."""
         self.charge(totals)
@@ -153,11 +159,11 @@ class PlanPricing(Pricing):
         pieces = [self._plan.pieces(*piece, self._fineness) for piece in span]
         return {group: [piece[group] for piece in pieces] for group in self._plan.groups}
 
-    def _charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
-        """Compute the charges of rows, or return None if they don't fit."""
+    def _charges(self, span: Span, headroom: Headroom, most: float = 1.0) -> dict[str, Cost] | None:
+        """Compute the charges of rows, or return None if they exceed this share of what is left."""
         charges = {}
         for payer, share in self.shares_of_remaining(span, headroom).items():
-            if share > 1:
+            if share > most:
                 return None
             amount, delta = self._available(*headroom[payer])
             charges[payer] = self._cost(share * amount * _ROUNDING, share * delta * _ROUNDING)

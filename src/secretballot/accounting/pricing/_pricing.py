@@ -44,6 +44,10 @@ class Pricing(ABC):
         """
 
     @abstractmethod
+    def unchecked_price(self, span: Span) -> Costs:
+        """Compute the charges in an unspent budget of the same size, whether they fit or not."""
+
+    @abstractmethod
     def refund(self, span: Span, paid: Costs) -> Costs:
         """Compute the refund for rows and answers that were paid for and not drawn."""
 

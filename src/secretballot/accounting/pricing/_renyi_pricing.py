@@ -41,6 +41,10 @@ class RenyiPricing(Pricing):
         self._limits.check_charges(totals, charges)
         return charges
 
+    def unchecked_price(self, span: Span) -> Costs:
+        """Compute the most that rows and answers can cost, whether they fit or not."""
+        return self._cost(span)
+
     def refund(self, span: Span, paid: Costs) -> Costs:
         """Compute the most that rows and answers could have cost: all of it comes back."""
         return self._cost(span)

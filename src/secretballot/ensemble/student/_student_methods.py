@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._errors import GIVE_BUDGET
 from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import matching_rows
@@ -82,7 +83,7 @@ class StudentMethods:
         if self.accountant is None:
             raise ValueError(
                 "accountant=None: without a budget nothing was released, and nothing is "
-                "guaranteed. Use accountant=PrivacyAccountant(epsilon, delta)."
+                f"guaranteed. {GIVE_BUDGET}"
             )
         return self.accountant.statement()
 

@@ -37,6 +37,7 @@ from secretballot.linear.features._number_knots import (
 )
 from secretballot.linear.features._paired_bins import PairedBins
 from secretballot.linear.features._shown_list import ShownList
+from secretballot.linear.features._unknown_cells import UnknownCells
 
 __all__ = [
     "FEWEST_PUBLIC_ROWS",
@@ -63,6 +64,7 @@ __all__ = [
     "ScaledColumns",
     "ShownList",
     "TransformedRows",
+    "UnknownCells",
     "column_keys",
     "days_by_key",
     "declared_bins",

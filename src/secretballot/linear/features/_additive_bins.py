@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -195,7 +196,10 @@ def public_bins(
         [
             _declared_categories(column.name, declared[column.name])
             if column.name in declared
-            else _number_bins(column, n_bins, bounds.get(column.name), placed.get(column.name))
+            else replace(
+                _number_bins(column, n_bins, bounds.get(column.name), placed.get(column.name)),
+                is_integer=column.has_integers(),
+            )
             if column.is_number
             else _public_categories(column)
             for column in columns

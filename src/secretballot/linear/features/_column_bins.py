@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -165,12 +164,15 @@ class NumberBins(RankedFeatures):
         Edges between intervals.
     ranks : ndarray of shape (n_bins,)
         Share of the public rows below the middle of each bin.
+    is_integer : bool, default=False
+        Whether all public numbers are integers; labels then name the integers of a bin.
     """
 
     name: Hashable
     values: NDArray[np.float64]
     edges: NDArray[np.float64]
     ranks: NDArray[np.float64]
+    is_integer: bool = False
 
     #: Features of a row, and their binary places.
     n_entries: ClassVar[int] = 1
@@ -214,7 +216,7 @@ class NumberBins(RankedFeatures):
         edges = edges[np.unique(np.searchsorted(edges, x))[:-1]]  # no interval is empty
         ends = np.concatenate([[0], np.searchsorted(x, edges, side="right"), [len(x)]])
         ranks = (ends[1:] + ends[:-1]) / (2 * len(x))
-        return NumberBins(self.name, np.empty(0), edges, ranks)
+        return NumberBins(self.name, np.empty(0), edges, ranks, self.is_integer)
 
     def axis(self) -> ColumnAxis:
         """Return the single values and the edges."""
@@ -222,20 +224,25 @@ class NumberBins(RankedFeatures):
 
     def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each bin."""
-        ends = [-np.inf, *self.edges.tolist(), np.inf]
-        intervals = [range_text(low, high, text) for low, high in itertools.pairwise(ends)]
+        labels = self.merged_labels(np.arange(self.n_bins), text)
         if not len(self.edges) and len(self.values):
-            intervals = ["others"]
-        return [range_text(value, value, text) for value in self.values.tolist()] + intervals
+            labels[-1] = "others"
+        return labels
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group of neighbouring bins."""
         lows = np.concatenate([self.values, [-np.inf], self.edges])
         highs = np.concatenate([self.values, self.edges, [np.inf]])
-        return [
-            range_text(lows[groups == group].min(), highs[groups == group].max(), text)
-            for group in range(int(groups.max()) + 1)
-        ]
+        labels = []
+        for group in range(int(groups.max()) + 1):
+            own_lows, own_highs = lows[groups == group], highs[groups == group]
+            label = range_text(own_lows.min(), own_highs.max(), text)
+            if self.is_integer and text is None:
+                # An interval has its upper end, and not the lower one.
+                first = np.where(own_lows == own_highs, own_lows, np.floor(own_lows) + 1)
+                label = integers_text(first, np.floor(own_highs)) or f"no integer ({label})"
+            labels.append(label)
+        return labels
 
 
 def one_hot_entries(codes: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -263,6 +270,19 @@ def range_text(low: float, high: float, text: NumberText | None = None) -> str:
     if np.isinf(low):
         return f"up to {shown_high}"
     return f"above {shown_low}" if np.isinf(high) else f"{shown_low} to {shown_high}"
+
+
+def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
+    """Return the text of the integers of neighbouring bins, from a first to a last; "" for none."""
+    holds = first <= last
+    if not holds.any():
+        return ""
+    low, high = first[holds].min(), last[holds].max()
+    if np.isinf(low):
+        return "all" if np.isinf(high) else f"up to {high:.0f}"
+    if np.isinf(high):
+        return f"{low:.0f} and more"
+    return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,11 @@ class PublicColumn:
         x = read_days(self.values, self.days) if self.days else read_numbers(self.values)
         return x[~np.isnan(x)]
 
+    def has_integers(self) -> bool:
+        """Return whether all numbers are integers, and no days."""
+        x = self.numbers()
+        return not self.days and len(x) > 0 and bool((x == np.floor(x)).all())
+
     def texts(self) -> list[str]:
         """Return the column's categories as texts, without missing ones."""
         return [text for text in read_texts(self.values).tolist() if text is not None]

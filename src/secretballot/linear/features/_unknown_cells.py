@@ -1,0 +1,105 @@
+"""Cells of rows to predict that a model does not know: other categories, and missing cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from secretballot._errors import warn
+from secretballot._tables import percent
+from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
+from secretballot.linear.features._columns import Categories, PublicColumn
+from secretballot.linear.features._design import Features, Floats
+from secretballot.linear.features._nullable_features import nullable_bins
+
+#: Fewest rows that are warned of, and the share of their cells that are unknown.
+_FEWEST_ROWS, _MOST_SHARE = 20, 0.5
+#: Largest expected share of unknown cells in a column that is warned of.
+_FEW = 0.25
+#: Columns that a warning names.
+_MOST_WARNED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownCells:
+    """Comparison of rows to predict with the rows of the fit, by public and released facts.
+
+    Attributes
+    ----------
+    bins : AdditiveBins
+        Features of columns, with one for missing cells.
+    expected : ndarray of shape (n_columns,)
+        Share of unknown cells in the reference rows of the fit, or in its public rows.
+    """
+
+    bins: AdditiveBins
+    expected: Floats
+
+    @classmethod
+    def of_features(cls, bins: AdditiveBins, means: Floats) -> UnknownCells:
+        """Return the comparison, given the mean of each feature over the rows of the fit."""
+        return cls(bins, _unknown_shares(bins, means))
+
+    @classmethod
+    def of_public(
+        cls, columns: Sequence[PublicColumn], categories: Categories, X_public: ArrayLike
+    ) -> UnknownCells:
+        """Return the comparison for a model whose features are not one-hot."""
+        bins = nullable_bins(public_bins(columns, 1, categories))
+        return cls.of_features(bins, _means(bins.transform(X_public)))
+
+    def warn(self, X: ArrayLike, rows: Features) -> None:
+        """Warn of columns most of whose cells are unknown.
+
+        Parameters
+        ----------
+        X : table
+            Rows to predict, as read.
+        rows : csr_array or ndarray
+            Their features in the model; one-hot ones are those of `bins`.
+        """
+        if np.shape(X)[0] < _FEWEST_ROWS:
+            return
+        means = _means(rows if isinstance(rows, csr_array) else self.bins.transform(X))
+        shares = _unknown_shares(self.bins, means)
+        unknown = np.flatnonzero((shares > _MOST_SHARE) & (self.expected < _FEW)).tolist()
+        if not unknown:
+            return
+        shown = [
+            f"{self.bins.columns[at].name!r} ({percent(shares[at])}, against "
+            f"{percent(self.expected[at])} in the fit{self._known(at)})"
+            for at in unknown[:_MOST_WARNED]
+        ]
+        if len(unknown) > len(shown):
+            shown.append(f"and {len(unknown) - len(shown)} more")
+        warn(
+            f"most cells of X are missing, can't be read, or are none of the model's categories in "
+            f"{', '.join(shown)}. Predictions take all such cells for the same. Spell, code and "
+            "convert columns as for the fit (columns_ shows how the model reads each). If X is "
+            "private, so is this warning."
+        )
+
+    def _known(self, position: int) -> str:
+        """Name some categories of a column of texts."""
+        column = self.bins.columns[position]
+        known = column.labels()[: min(column.other_code or 0, 2)]
+        return f"; it knows {', '.join(map(repr, known))}" if known else ""
+
+
+def _means(rows: csr_array) -> Floats:
+    """Return the mean of each feature."""
+    return np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0]
+
+
+def _unknown_shares(bins: AdditiveBins, means: Floats) -> Floats:
+    """Return the share of other categories and missing cells of each column, given the means."""
+    shares = []
+    for column, place in zip(bins.columns, bins.places, strict=True):
+        own = means[place]
+        other = 0.0 if column.other_code is None else own[column.other_code]
+        shares.append(float(other + own[column.n_values :].sum()))
+    return np.array(shares)

@@ -1,0 +1,92 @@
+"""Rows to predict whose texts or dates a model does not know."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PublicData,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*dates are read as days")
+START = pd.Timestamp("2015-01-01")
+DECLARED = {
+    "bounds": {"age": (0, 100), "since": ("2010-01-01", "2022-01-01")},
+    "categories": {"sex": ["Female", "Male"]},
+}
+
+
+def table(n_rows, seed, missing=0.0):
+    rng = np.random.default_rng(seed)
+    days = pd.to_timedelta(rng.integers(0, 2_000, n_rows), unit="D")
+    sex = rng.choice(["Female", "Male"], n_rows)
+    X = pd.DataFrame({"sex": sex, "age": rng.integers(18, 80, n_rows), "since": START + days})
+    return X.assign(since=X["since"].where(rng.random(n_rows) >= missing))
+
+
+def fitted(kind, missing=0.0):
+    """Return a fitted model: a regression, or a classifier with these features, or declared."""
+    X = table(2_000, 0, missing)
+    y, pool = (X["sex"] == "Male").astype(int), PublicData(table(300, 1, missing))
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    if kind == "numbers":
+        model = PrivateLinearRegression(target_bounds=(0, 1), accountant=accountant)
+    elif kind == "declared":
+        model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **DECLARED)
+        return model.fit(X, y)
+    else:
+        model = PrivateLogisticRegression(kind, classes=[0, 1], accountant=accountant)
+    return model.fit(X, y, X_public=pool)
+
+
+ROWS = table(100, 2)
+OTHER = ROWS.assign(sex=ROWS["sex"].str.lower(), since="the first of May")
+
+
+@pytest.mark.parametrize("kind", ["additive", "linear", "kernel", "declared", "numbers"])
+def test_unknown_texts_and_dates_are_named(kind):
+    model = fitted(kind)
+    with pytest.warns(UserWarning, match="'sex' .100.0%.*'Female', 'Male'.*'since'") as caught:
+        model.predict(OTHER)
+    assert len(caught) == 1
+    assert "'age'" not in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(ROWS)
+        model.predict(OTHER[:19])
+        # Half of the rows is not most of them.
+        model.predict(pd.concat([ROWS[:50], OTHER[:50]]))
+
+
+@pytest.mark.filterwarnings("ignore:more than a quarter of the cells of X do not fit")
+@pytest.mark.parametrize("kind", ["additive", "linear", "declared"])
+def test_cells_that_are_often_missing_are_expected(kind):
+    model = fitted(kind, missing=0.4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table(100, 2, missing=0.8))
+
+
+def test_chosen_columns_alone_are_compared():
+    X = table(2_000, 0)
+    model = PrivateLogisticRegression(
+        classes=[0, 1], columns=["sex", "age"], accountant=PrivacyAccountant(4.0, 1e-5)
+    ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
+    model.predict_proba(ROWS.assign(since=pd.NaT))
+    with pytest.warns(UserWarning, match="'sex'"):
+        model.predict_proba(OTHER)
+
+
+def test_a_score_on_rows_with_other_spellings_warns_once():
+    X = table(2_000, 0)
+    model = PrivateLogisticRegression(
+        classes=[0, 1], epsilon=3.0, accountant=PrivacyAccountant(4.0, 1e-5)
+    ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
+    with pytest.warns(UserWarning, match="'sex'.*If X is private, so is this warning") as caught:
+        model.score_private(X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int))
+    assert len(caught) == 1
