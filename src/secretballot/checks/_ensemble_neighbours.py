@@ -58,6 +58,7 @@ def fit(
 
 def votes_of(ensemble: PrivateTeacherEnsemble, X: Array) -> Array:
     """Collect the votes of a fitted ensemble's teachers."""
+    assert isinstance(ensemble._teachers, list)
     return collect_votes(ensemble._teachers, X, ensemble.classes_, None)["*"]
 
 

@@ -159,11 +159,6 @@ class PrivateParts:
         """Columns of the rows, without `y` and `owners`."""
         return [name for name in self._columns if name not in (self.owners, *self.targets)]
 
-    @property
-    def has_public_owners(self) -> bool:
-        """Whether the owners are a public list, so that having rows here is protected."""
-        return self._listed is not None
-
     def empty_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns of the rows, and without rows."""
         import pandas as pd

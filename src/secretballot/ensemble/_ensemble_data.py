@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._owners import Owners
 from secretballot._row_order import check_lengths, check_row_order
 from secretballot._sklearn_compat import _num_samples
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import check_parties, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
@@ -36,6 +37,7 @@ from secretballot.screening import check_target_left_out, warn_repeated_rows
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+    from secretballot.ensemble.parts import PartShards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +88,18 @@ class EnsembleData:
     owners: ArrayLike | None = None
     misfits: Mapping[Any, NDArray[np.bool_]] = field(default_factory=dict)  # cells, by column
     parties: list[Teacher] | None = None
+    parts: PartShards | None = None
 
     @property
     def target(self) -> Target:
         """Classes, or labels, that are voted on."""
         return self.facts.target
+
+    def misfit_shares(self) -> dict[Any, float]:
+        """Return the share of misfits of each column of private rows."""
+        if self.parts is not None:
+            return self.parts.misfit_shares()
+        return {name: float(rows.mean()) for name, rows in self.misfits.items()}
 
     def shards(self, randomness: Randomness) -> Shards:
         """Return the positions of the rows of each teacher."""
@@ -100,16 +109,20 @@ class EnsembleData:
 class FitArguments(NamedTuple):
     """Arguments of `fit`."""
 
-    X: Rows | None
+    X: Rows | PrivateParts | None
     y: Rows | None
     X_public: Rows | PublicData | None
     owners: ArrayLike | None
     budgets: ArrayLike | None
 
 
-def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
+def prepare_rows(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
+) -> EnsembleData:
     """Check private rows that are to be split among teachers."""
+    del randomness
     X, y, X_public, owners, budgets = arguments
+    assert not isinstance(X, PrivateParts)
     if X is None or y is None:
         raise ValueError(
             f"{type(ensemble).__name__} requires y to be passed, but the target y is None."
@@ -125,7 +138,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
     if owners is None:
         warn_repeated_rows(X)
     n_rows = _num_samples(table)
-    pool, schema = _read_pool(ensemble, X_public, table)
+    pool, schema = read_pool(ensemble, X_public, table)
     learned_types = types_learned(table) if schema is None or not schema.container else []
     misfits: Mapping[Any, NDArray[np.bool_]] = {}
     if schema is None:
@@ -167,8 +180,11 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
     )
 
 
-def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
+def prepare_parties(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
+) -> EnsembleData:
     """Check parties, which are fitted already."""
+    del randomness
     X_public = arguments.X_public
     for name, value in arguments._asdict().items():
         if name != "X_public" and value is not None:
@@ -184,7 +200,7 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
     parties = check_parties(cast("Sequence[Teacher]", ensemble.estimator))
     features = shared_features(parties)
     target, classes_learned = target_of_parties(parties, ensemble.classes)
-    pool, schema = _read_pool(ensemble, X_public, None)
+    pool, schema = read_pool(ensemble, X_public, None)
     if pool is not None:
         check_names(features.get("feature_names_in_"), pool, "X_public")
     facts = FitFacts(
@@ -211,7 +227,7 @@ def make_plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teacher
     return ensemble.individualization.plan(levels, n_teachers)
 
 
-def _read_pool(
+def read_pool(
     ensemble: PrivateTeacherEnsemble, X_public: Rows | PublicData | None, X: Rows | None
 ) -> tuple[Any, RowSchema | None]:
     """Return the checked public rows, and the schema through which private rows are read."""

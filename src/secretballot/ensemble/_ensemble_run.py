@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,7 @@ from secretballot._errors import GIVE_BUDGET, BudgetExceededError, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting import PrivacyAccountant
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
@@ -32,6 +33,7 @@ from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival, vote_noise
 from secretballot.ensemble.individual import Levels
+from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.schema import warn_misfits
@@ -49,7 +51,7 @@ class EnsembleFit:
     data: EnsembleData | None = None  # while the fit runs
     labelling: Labelling | None = None
     public_rows_check: PublicRowsCheck | None = None
-    teachers: list[Teacher] = field(default_factory=list)
+    teachers: list[Teacher] | StoredTeachers = field(default_factory=list)
     mechanism: Mechanism | None = None
     pool_labels: PrivateLabels | None = None
     student: Any = None
@@ -66,10 +68,35 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             + GIVE_BUDGET
         )
     leaks = [] if accountant is None else check_enclosing_fits(ensemble)
-    prepare = prepare_parties if is_parties(ensemble.estimator) else prepare_rows
-    data = prepare(ensemble, arguments)
+    randomness = Randomness.from_seed(ensemble.random_state)
+    data = _preparation(ensemble, arguments)(ensemble, arguments, randomness)
+    try:
+        _run(ensemble, fitted, arguments, data, randomness, leaks)
+    finally:
+        if data.parts is not None:
+            data.parts.close()
+
+
+def _preparation(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments
+) -> Callable[[PrivateTeacherEnsemble, FitArguments, Randomness], EnsembleData]:
+    if is_parties(ensemble.estimator):
+        return prepare_parties
+    return prepare_parts if isinstance(arguments.X, PrivateParts) else prepare_rows
+
+
+def _run(
+    ensemble: PrivateTeacherEnsemble,
+    fitted: EnsembleFit,
+    arguments: FitArguments,
+    data: EnsembleData,
+    randomness: Randomness,
+    leaks: list[str],
+) -> None:
+    """Fill in `fitted` step by step, from checked input."""
+    accountant = ensemble.accountant
     data = replace(data, facts=replace(data.facts, learned_around=leaks))
-    labelling = Labelling(data.facts, Randomness.from_seed(ensemble.random_state))
+    labelling = Labelling(data.facts, randomness)
     fitted.data, fitted.labelling = data, labelling
     mechanism, choice, check = None, None, None
     if accountant is not None:
@@ -77,6 +104,11 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
         choice = StudentChoice.prepare(ensemble, data, labelling)
+        if choice is not None and data.parts is not None:
+            raise ValueError(
+                "student=PrivateChoice(...) compares students on private rows, and rows in parts "
+                "are not read again for it. Give one student."
+            )
         check = _public_rows_check(ensemble, data, labelling)
         share = labels_share(ensemble.student) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
@@ -90,7 +122,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     if check is not None:
         fitted.public_rows_check = check.release_count(
             ensemble,
-            partial(_totals_outside, ensemble, arguments, data.X_public),
+            partial(_totals_outside, ensemble, arguments, data),
             scope=labelling.scope,
             random_state=labelling.randomness.noise(check.NOISE_INDEX),
             note=data.facts.ledger_note,
@@ -120,13 +152,14 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
                 if choice is None:
                     fitted.student = train(ensemble.student)
                 else:
+                    assert not isinstance(fitted.teachers, StoredTeachers)
                     fitted.student = choice.choose(train, fitted.teachers)
                     fitted.privacy = labelling.privacy(ensemble._check_accountant())
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
     tally.caught.warn_once(tally.failures.n_teachers)
-    warn_misfits({name: float(rows.mean()) for name, rows in data.misfits.items()})
+    warn_misfits(data.misfit_shares())
 
 
 def _public_rows_check(
@@ -138,12 +171,15 @@ def _public_rows_check(
 
 
 def _totals_outside(
-    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, X_public: Rows
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, data: EnsembleData
 ) -> dict[Hashable, float]:
+    if data.parts is not None:
+        return data.parts.totals_outside(data.X_public, ensemble.categories)
     X, accountant = arguments.X, ensemble._check_accountant()
     assert X is not None
+    assert not isinstance(X, PrivateParts)
     people = People.from_owners(accountant, arguments.owners, _num_samples(X))
-    return totals_outside(X, X_public, people, ensemble.categories)
+    return totals_outside(X, data.X_public, people, ensemble.categories)
 
 
 def _train(
@@ -159,12 +195,25 @@ def _train(
     if data.parties is not None:
         fitted.teachers = data.parties
         votes = ask(data.parties, data.X_public, classes, counting, n_jobs)
+    elif data.parts is not None:
+        template = training_template(cast("Learner", ensemble.estimator))
+        stored = StoredTeachers.in_folder_of(data.parts.buckets, data.facts.plan.groups)
+        fitted.teachers = stored
+        votes = data.parts.train(
+            template,
+            stored.groups,
+            classes,
+            randomness,
+            data.X_public,
+            counting,
+            stored.folder.path,
+        )
     else:
         template = training_template(cast("Learner", ensemble.estimator))
         votes = train_teachers(template, data, randomness, counting, n_jobs)
     tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
     tally.failures.check_any_success(multilabel=data.target.multilabel)
-    if data.parties is None:
+    if data.parties is None and data.parts is None:
         fitted.teachers = [tally.trained[number] for number in sorted(tally.trained)]
     return tally
 
@@ -201,7 +250,7 @@ def _report_answers(
 def ask_teachers(
     ensemble: PrivateTeacherEnsemble,
     labelling: Labelling,
-    teachers: list[Teacher],
+    teachers: list[Teacher] | StoredTeachers,
     X: Rows,
     mechanism: Mechanism,
 ) -> PrivateLabels:
@@ -227,7 +276,7 @@ def _ask(
     listener: PrivateTeacherEnsemble,
     ensemble: PrivateTeacherEnsemble,
     labelling: Labelling,
-    teachers: list[Teacher],
+    teachers: list[Teacher] | StoredTeachers,
     X: Rows,
     mechanism: Mechanism,
     released: list[PrivateLabels],
@@ -237,7 +286,10 @@ def _ask(
     progress = Progress(listener, "predict_private", 2, ensemble.verbose)
     with progress.task("ask teachers", len(teachers)) as task:
         counting, classes = labelling.counting(mechanism), facts.target.classes
-        votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.plan.groups)
+        if isinstance(teachers, StoredTeachers):
+            votes = teachers.ask(X, classes, counting)
+        else:
+            votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.plan.groups)
         tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
         tally.failures.check_any_success(multilabel=facts.target.multilabel)
     with progress.task("label rows") as task:

@@ -21,6 +21,7 @@ from secretballot._sklearn_compat import (
     _num_samples,
 )
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.distributed import PrivateParts
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
@@ -278,8 +279,8 @@ class PrivateTeacherEnsemble(
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
-        X: Rows | None,
-        y: Rows | None,
+        X: Rows | PrivateParts | None,
+        y: Rows | None = None,
         *,
         X_public: Rows | PublicData | None = None,
         owners: ArrayLike | None = None,
@@ -290,11 +291,11 @@ class PrivateTeacherEnsemble(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features) or PrivateParts
             Private rows. None if the estimator is a list of parties.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
             Private labels; several labels a row as 1 (present) and 0 (absent). None if the
-            estimator is a list of parties.
+            estimator is a list of parties, or beside `PrivateParts`.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
             Public rows to label. In cross-validation it must be a `PublicData`.
         owners : array-like of shape (n_samples,), default=None

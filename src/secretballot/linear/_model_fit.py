@@ -207,8 +207,6 @@ def _run(
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
         note["public_may_be_private"] = True
-    if data.owners_are_public:
-        note["owners_are_public"] = True
     if leaks:
         note["learned_around"] = leaks
     # Callbacks that fail do so before anything is paid.

@@ -87,8 +87,6 @@ class FitInput:
         Columns whose cells are numbers of days here, in private and public rows.
     columns : sequence of PublicColumn
         Public columns as they were given; none without public rows.
-    owners_are_public : bool
-        Whether the owners that have rows are public.
     """
 
     private: PrivateSource
@@ -105,7 +103,6 @@ class FitInput:
     choice: ColumnChoice
     days: Mapping[Hashable, str]
     columns: Sequence[PublicColumn]
-    owners_are_public: bool = False
 
     @property
     def names(self) -> list[Hashable]:

@@ -101,5 +101,4 @@ def check_parts(
         choice=choice,
         days=days,
         columns=columns,
-        owners_are_public=not X.has_public_owners,
     )

@@ -1,0 +1,182 @@
+"""Shards of private rows in parts: all rows of a teacher are in one bucket."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._sklearn_compat import _safe_indexing
+from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket
+from secretballot.ensemble._estimator_types import Classes, Learner, Rows
+from secretballot.ensemble._partition import teachers_of_hashes
+from secretballot.ensemble._private_labels import encode
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._read_target import check_targets
+from secretballot.ensemble._target import Target
+from secretballot.ensemble._teachers import Shard, train_batch
+from secretballot.ensemble._votes import BatchVotes
+from secretballot.ensemble.parts._stored_teachers import (
+    store_teachers,
+    teachers_of_task,
+    without_quotes,
+)
+from secretballot.mechanisms import Counting
+from secretballot.schema import RowSchema, copy_rows
+from secretballot.scoring import People
+from secretballot.screening import totals_outside
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ShardReader:
+    """Reading of the rows of a bucket, the same for all parts.
+
+    Attributes
+    ----------
+    schema : RowSchema
+    columns : list of str
+    targets : str or list of str
+        Columns of the targets.
+    target : Target
+    n_people : int
+        Number of owners of all parts.
+    """
+
+    schema: RowSchema
+    columns: list[str]
+    targets: str | list[str]
+    target: Target
+    n_people: int
+
+    def labels(self, rows: BucketRows) -> NDArray[np.generic]:
+        """Return the labels of rows, with the type of the declared classes."""
+        labels: NDArray[np.generic] = check_targets(rows.frame[self.targets])
+        if self.target.multilabel:
+            return labels
+        classes = self.target.classes
+        assert isinstance(classes, np.ndarray)
+        return np.asarray(classes[encode(labels, classes, "y")])
+
+    def misfits(self, rows: BucketRows) -> tuple[int, dict[Hashable, int]]:
+        """Count rows, and the misfits of each column."""
+        misfits = self.schema.read(rows.frame[self.columns]).misfits
+        return len(rows.frame), {name: int(cells.sum()) for name, cells in misfits.items()}
+
+    def totals_outside(
+        self,
+        X_public: ArrayLike,
+        categories: Mapping[Hashable, Sequence[Hashable]] | None,
+        rows: BucketRows,
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are outside of the public ones, for each column."""
+        owner_of_row = np.unique(rows.hashes, return_inverse=True)[1]
+        people = People.of_numbers(owner_of_row, self.n_people)
+        return totals_outside(rows.frame[self.columns], X_public, people, categories)
+
+
+@dataclass(frozen=True)
+class PartShards:
+    """Private rows in parts, by teacher.
+
+    Attributes
+    ----------
+    buckets : Buckets
+    reader : ShardReader
+    """
+
+    buckets: Buckets
+    reader: ShardReader
+
+    def train(
+        self,
+        estimator: Learner,
+        groups: Sequence[str],
+        classes: Classes,
+        randomness: Randomness,
+        X_public: Rows,
+        counting: Counting,
+        folder: str,
+    ) -> Iterator[BatchVotes]:
+        """Train the teachers of each bucket, store them, and yield their votes added up."""
+        train = partial(
+            _train_bucket,
+            self.reader,
+            estimator,
+            tuple(groups),
+            classes,
+            randomness,
+            X_public,
+            counting,
+            folder,
+        )
+        return self.buckets.map(partial(_on_bucket, train, self.buckets.exchange))
+
+    def totals_outside(
+        self, X_public: ArrayLike, categories: Mapping[Hashable, Sequence[Hashable]] | None
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are outside of the public ones, for each column."""
+        count: Callable[[BucketRows], dict[Hashable, float]]
+        count = partial(self.reader.totals_outside, X_public, categories)
+        totals = Counter[Hashable]()
+        for part in self.buckets.map_rows(count):
+            totals.update(part)
+        return dict(totals)
+
+    def misfit_shares(self) -> dict[Hashable, float]:
+        """Return the share of misfits of each column."""
+        n_rows, counts = 0, Counter[Hashable]()
+        for n_bucket, part in self.buckets.map_rows(self.reader.misfits):
+            n_rows += n_bucket
+            counts.update(part)
+        return {name: count / n_rows for name, count in counts.items()}
+
+    def close(self) -> None:
+        """Delete the rows that were exchanged."""
+        self.buckets.delete()
+
+
+def _on_bucket(
+    train: Callable[[BucketRows, range], BatchVotes], exchange: Exchange, bucket: int
+) -> BatchVotes:
+    assert exchange.n_teachers is not None
+    numbers = teachers_of_task(exchange.n_teachers, exchange.n_buckets, bucket)
+    return train(read_bucket(exchange, bucket), numbers)
+
+
+def _train_bucket(
+    reader: ShardReader,
+    estimator: Learner,
+    groups: tuple[str, ...],
+    classes: Classes,
+    randomness: Randomness,
+    X_public: Rows,
+    counting: Counting,
+    folder: str,
+    rows: BucketRows,
+    numbers: range,
+) -> BatchVotes:
+    table = reader.schema.read(rows.frame[reader.columns]).table
+    labels = reader.labels(rows)
+    teachers = teachers_of_hashes(rows.hashes, len(groups))
+    shards = []
+    for number in numbers:
+        places = np.flatnonzero(teachers == number)
+        shards.append(
+            Shard(
+                number,
+                groups[number],
+                copy_rows(_safe_indexing(table, places)),
+                labels[places],
+                randomness.teacher(number),
+            )
+        )
+    votes = train_batch(estimator, shards, classes, X_public, counting)
+    store_teachers(folder, votes.trained)
+    return without_quotes(votes)

@@ -1,0 +1,101 @@
+"""Teachers in files beside the rows that they were trained on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import joblib
+
+from secretballot._private_folder import PrivateFolder
+from secretballot.distributed import Buckets, Engine, map_tasks
+from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
+from secretballot.ensemble._votes import BatchVotes, count_by_group
+from secretballot.mechanisms import Counting
+
+
+@dataclass(frozen=True)
+class StoredTeachers:
+    """Teachers of private rows in parts, which workers load to ask them again.
+
+    The folder is deleted with the last reference to it.
+
+    Attributes
+    ----------
+    engine : Engine
+    folder : PrivateFolder
+    groups : tuple of str
+        Privacy group of each teacher.
+    n_tasks : int
+        Number of tasks in which they are asked.
+    """
+
+    engine: Engine
+    folder: PrivateFolder
+    groups: tuple[str, ...]
+    n_tasks: int
+
+    @classmethod
+    def in_folder_of(cls, buckets: Buckets, groups: tuple[str, ...]) -> StoredTeachers:
+        """Return teachers to be stored where the rows of these buckets are."""
+        folder = PrivateFolder(buckets.folder.parent)
+        return cls(buckets.engine, folder, groups, buckets.exchange.n_buckets)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "an ensemble that was fitted on PrivateParts can't be pickled: its teachers are files "
+            "of the engine's workers. Use to_student(), the public part."
+        )
+
+    def ask(self, X: Rows, classes: Classes, counting: Counting) -> Iterator[BatchVotes]:
+        """Yield the votes of all teachers, added up by task."""
+        asked = partial(_ask, self.folder.path, self.groups, self.n_tasks, X, classes, counting)
+        tasks = map_tasks(self.engine, self.folder.path, asked, self.n_tasks, "group of teachers")
+        return (votes for _, votes in tasks)
+
+
+def teachers_of_task(n_teachers: int, n_tasks: int, task: int) -> range:
+    """Return the teachers of one task: those whose rows are in one bucket."""
+    # Bucket t * n_tasks // n_teachers has teacher t.
+    ends = [-(-number * n_teachers // n_tasks) for number in (task, task + 1)]
+    return range(*ends)
+
+
+def store_teachers(folder: str, teachers: Mapping[int, Teacher]) -> None:
+    """Write teachers to files, each under another name first: a task may be run twice."""
+    for number, teacher in teachers.items():
+        path = os.path.join(folder, f"teacher-{number}")
+        new = f"{path}.{os.getpid()}"
+        joblib.dump(teacher, new)
+        os.replace(new, path)
+
+
+def without_quotes(votes: BatchVotes) -> BatchVotes:
+    """Return votes without teachers, and without what errors and warnings of theirs quoted."""
+    number, text = votes.failures.first
+    votes.failures.first = number, text.partition(":")[0]
+    votes.caught.drop_texts()
+    return votes._replace(trained={})
+
+
+def _ask(
+    folder: str,
+    groups: tuple[str, ...],
+    n_tasks: int,
+    X: Rows,
+    classes: Classes,
+    counting: Counting,
+    task: int,
+) -> BatchVotes:
+    numbers = teachers_of_task(len(groups), n_tasks, task)
+    teachers = {
+        number: joblib.load(os.path.join(folder, f"teacher-{number}")) for number in numbers
+    }
+    votes = count_by_group(teachers, [groups[number] for number in numbers], X, classes, counting)
+    return without_quotes(votes)
