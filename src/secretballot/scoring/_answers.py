@@ -41,28 +41,50 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
     return codes_of(table, _as_table(classes, "classes"))
 
 
-def refuse_foreign_labels(y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]) -> None:
-    """Raise ValueError if most private labels are none of the classes that a model predicts.
+def count_foreign(
+    y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]
+) -> NDArray[np.intp]:
+    """Count labels that are none of the classes, in each column, and all rows at the end.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
     classes : ndarray of shape (n_classes,), or list of ndarray
-        Classes; a list of arrays for several labels a row.
+        Classes that a model predicts; a list of arrays for several labels a row.
+
+    Returns
+    -------
+    ndarray of shape (n_columns + 1,)
+        Without columns if `y_true` has another number of them.
     """
     table = _as_table(y_true, "y")
     columns = table.T if table.ndim == 2 else table[None]
     classes = classes if isinstance(classes, list) else [classes]
     if len(columns) != len(classes):
-        return  # its own error
-    for labels, names in zip(columns, classes, strict=True):
-        foreign = codes_of(labels, names) < 0
-        if 2 * foreign.sum() > len(foreign):
-            example = labels[foreign][:1].tolist()
+        return np.array([len(table)])  # its own error
+    pairs = zip(columns, classes, strict=True)
+    counts = [int((codes_of(labels, names) < 0).sum()) for labels, names in pairs]
+    return np.array([*counts, len(table)])
+
+
+def check_foreign_labels(
+    counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]]
+) -> None:
+    """Raise ValueError if most labels of a column are none of the classes that a model predicts.
+
+    Parameters
+    ----------
+    counts : ndarray
+        See `count_foreign`.
+    classes : ndarray, or list of ndarray
+    """
+    classes = classes if isinstance(classes, list) else [classes]
+    for n_foreign, names in zip(counts[:-1], classes, strict=False):
+        if 2 * n_foreign > counts[-1]:
             raise ValueError(
-                f"most labels in y are none of the classes {names.tolist()!r} that the "
-                f"model predicts, such as {example!r}: all of them would count as wrong answers. "
-                f"Give labels as those of fit. Nothing was spent. {NOT_FOR_PUBLICATION}"
+                f"most labels in y are none of the classes {names.tolist()!r} that the model "
+                "predicts: all of them would count as wrong answers. Give labels as those of fit. "
+                f"Nothing was spent. {NOT_FOR_PUBLICATION}"
             )
 
 

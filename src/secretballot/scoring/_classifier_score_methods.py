@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from secretballot.scoring._answers import refuse_foreign_labels
-from secretballot.scoring._confusion import PrivateConfusion, confusion_private
-from secretballot.scoring._score import PrivateScore, score_private
+from secretballot.distributed import PrivateParts
+from secretballot.scoring._confusion import PrivateConfusion, release_confusion
+from secretballot.scoring._score import PrivateScore, release_accuracy
 from secretballot.scoring._score_methods import ScoreMethods
-from secretballot.scoring._score_price import Epsilon, ScorePrice, price_score
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, ScorePrice, price_score
 
 
 def _can_predict(estimator: ScoreMethods) -> bool:
@@ -36,8 +36,8 @@ class ClassifierScoreMethods(ScoreMethods):
     @available_if(_can_predict)
     def score_private(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None = None,
         *,
         owners: ArrayLike | None = None,
         epsilon: Epsilon = None,
@@ -73,24 +73,19 @@ class ClassifierScoreMethods(ScoreMethods):
             If columns are missing, most labels are no classes of the model, or predictions for a
             row depend on other rows; nothing is spent.
         """
-        predicted = self._predict_private(X, y, owners)
-        refuse_foreign_labels(y, self.classes_)
-        return score_private(
-            self._check_accountant(),
-            y,
-            predicted,
-            owners=owners,
-            epsilon=epsilon,
-            sigma=sigma,
-            level=level,
-            random_state=self._next_seed(),
-        )
+        scored = self._scored_rows(X, y, owners)
+        try:
+            scored.refuse_foreign_labels(self.classes_)
+            noise = NoiseChoice(epsilon, sigma, level)
+            return release_accuracy(self._check_accountant(), scored, noise, self._next_seed())
+        finally:
+            scored.close()
 
     @available_if(_can_predict)
     def confusion_private(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None = None,
         *,
         owners: ArrayLike | None = None,
         epsilon: Epsilon = None,
@@ -115,24 +110,20 @@ class ClassifierScoreMethods(ScoreMethods):
         BudgetExceededError
             If it doesn't fit the remaining budget; nothing is spent.
         """
-        predicted = self._predict_private(X, y, owners)
         if isinstance(self.classes_, list):
             raise ValueError(
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
                 "score_private, or confusion_private for one of them."
             )
-        refuse_foreign_labels(y, self.classes_)
-        return confusion_private(
-            self._check_accountant(),
-            y,
-            predicted,
-            classes=self.classes_,
-            owners=owners,
-            epsilon=epsilon,
-            sigma=sigma,
-            level=level,
-            random_state=self._next_seed(),
-        )
+        scored = self._scored_rows(X, y, owners)
+        try:
+            scored.refuse_foreign_labels(self.classes_)
+            noise = NoiseChoice(epsilon, sigma, level)
+            return release_confusion(
+                self._check_accountant(), scored, self.classes_, noise, self._next_seed()
+            )
+        finally:
+            scored.close()
 
     @available_if(_can_predict)
     def price_score(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from secretballot.scoring._intervals import (
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
 from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._scored_rows import ScoredRows, TableScores
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -182,23 +183,42 @@ def confusion_private(
         raise ValueError(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
-    people, n_cells = People.from_owners(accountant, owners, len(true)), len(names) ** 2
+    scored = TableScores(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
     noise = NoiseChoice(epsilon, sigma, level)
-    mechanism, scope = noise.of_counts(accountant, people.n, n_cells)
-    cells, counted = true * len(names) + predicted, (true >= 0) & (predicted >= 0)
-    counts = np.bincount(cells[counted], people.weights[counted], n_cells)
+    return release_confusion(accountant, scored, names, noise, random_state)
+
+
+def release_confusion(
+    accountant: PrivacyAccountant,
+    scored: ScoredRows,
+    classes: NDArray[Any],
+    noise: NoiseChoice,
+    random_state: RandomState,
+) -> PrivateConfusion:
+    """Release the confusion matrix of predictions."""
+    mechanism, scope = noise.of_counts(accountant, scored.n, len(classes) ** 2)
     released = accountant.release(
         mechanism,
-        counts[None],
+        scored.sum(partial(count_cells, classes))[None],
         random_state=random_state,
         scope=scope,
-        note={"measured": "confusion matrix", "n_counted": people.n},
+        note={"measured": "confusion matrix", "n_counted": scored.n},
     )
     return PrivateConfusion(
-        matrix=released[0].reshape(len(names), len(names)),
-        classes=names,
-        level=level,
-        n=people.n,
-        unit=people.unit,
+        matrix=released[0].reshape(len(classes), len(classes)),
+        classes=classes,
+        level=noise.level,
+        n=scored.n,
+        unit=scored.unit,
         sigma=mechanism.sigma,
     )
+
+
+def count_cells(
+    classes: NDArray[Any], y_true: ArrayLike, y_pred: ArrayLike, people: People
+) -> NDArray[np.float64]:
+    """Count the people of each pair of a class and a prediction: (n_classes^2,)."""
+    true, predicted = class_codes(y_true, classes, "y_true"), class_codes(y_pred, classes, "y_pred")
+    cells, counted = true * len(classes) + predicted, (true >= 0) & (predicted >= 0)
+    counts = np.bincount(cells[counted], people.weights[counted], len(classes) ** 2)
+    return counts.astype(np.float64)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._error_moments import ErrorMoments
@@ -16,6 +17,7 @@ from secretballot.scoring._people import People
 from secretballot.scoring._regression_price import ScaleChoice, choose_sum_noise
 from secretballot.scoring._score import RandomState
 from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._scored_rows import ScoredRows, TableScores
 from secretballot.scoring._targets import check_target_bounds, read_predictions, read_targets
 
 if TYPE_CHECKING:
@@ -98,41 +100,43 @@ class PrivateRegressionScore(Shown):
 
 def release_errors(
     accountant: PrivacyAccountant,
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
+    scored: ScoredRows,
     choose_scale: ScaleChoice,
     noise: NoiseChoice,
-    *,
-    owners: ArrayLike | None,
     random_state: RandomState,
 ) -> PrivateRegressionScore:
     """Release the score of predictions in a scale that follows from the noise."""
-    targets = read_targets(y_true, "y_true")
-    predictions = read_predictions(y_pred, len(targets))
-    people = People.from_owners(accountant, owners, len(targets))
-    mechanism, scope = choose_sum_noise(accountant, people.n, noise)
-    scale = choose_scale(mechanism.sigma / people.n)
+    mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
+    scale = choose_scale(mechanism.sigma / scored.n)
     released = accountant.release(
         mechanism,
-        people.sum_averages(scale.vectors(targets, predictions))[None],
+        scored.sum(partial(sum_errors, scale))[None],
         random_state=random_state,
         scope=scope,
-        note={"measured": "squared errors", "n_counted": people.n},
+        note={"measured": "squared errors", "n_counted": scored.n},
     )
-    moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, people.n)
+    moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
     return PrivateRegressionScore(
         r2=moments.r2,
         r2_interval=moments.r2_interval(noise.level),
         rmse=moments.rmse,
         rmse_interval=moments.rmse_interval(noise.level),
         level=noise.level,
-        n=people.n,
-        unit=people.unit,
+        n=scored.n,
+        unit=scored.unit,
         sigma=mechanism.sigma,
         largest_error=scale.largest_error,
         largest_deviation=scale.largest_deviation,
         centre=scale.centre,
     )
+
+
+def sum_errors(
+    scale: ErrorScale, y_true: ArrayLike, y_pred: ArrayLike, people: People
+) -> NDArray[np.float64]:
+    """Sum the vectors of errors over the people."""
+    targets = read_targets(y_true, "y_true")
+    return people.sum_averages(scale.vectors(targets, read_predictions(y_pred, len(targets))))
 
 
 def regression_score_private(
@@ -218,12 +222,8 @@ def regression_score_private(
     """
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error)
-    return release_errors(
-        accountant,
-        y_true,
-        y_pred,
-        lambda _: scale,
-        NoiseChoice(epsilon, sigma, level),
-        owners=owners,
-        random_state=random_state,
-    )
+    targets = read_targets(y_true, "y_true")
+    people = People.from_owners(accountant, owners, len(targets))
+    scored = TableScores(targets, read_predictions(y_pred, len(targets)), people)
+    noise = NoiseChoice(epsilon, sigma, level)
+    return release_errors(accountant, scored, lambda _: scale, noise, random_state)

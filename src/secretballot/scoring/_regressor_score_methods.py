@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot.distributed import PrivateParts
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._regression_price import RegressionScorePrice, price_of_scale
 from secretballot.scoring._regression_score import PrivateRegressionScore, release_errors
@@ -37,8 +38,8 @@ class RegressorScoreMethods(ScoreMethods):
 
     def score_private(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None = None,
         *,
         largest_error: float | None = None,
         owners: ArrayLike | None = None,
@@ -78,16 +79,17 @@ class RegressorScoreMethods(ScoreMethods):
             If columns or targets are missing, or predictions for a row depend on other rows;
             nothing is spent.
         """
-        predicted = self._predict_private(X, y, owners)
-        return release_errors(
-            self._check_accountant(),
-            y,
-            predicted,
-            partial(self._error_scale, largest_error=largest_error),
-            NoiseChoice(epsilon, sigma, level),
-            owners=owners,
-            random_state=self._next_seed(),
-        )
+        scored = self._scored_rows(X, y, owners)
+        try:
+            return release_errors(
+                self._check_accountant(),
+                scored,
+                partial(self._error_scale, largest_error=largest_error),
+                NoiseChoice(epsilon, sigma, level),
+                self._next_seed(),
+            )
+        finally:
+            scored.close()
 
     def price_score(
         self,

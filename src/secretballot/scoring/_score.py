@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._answers import right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._scored_rows import ScoredRows, TableScores
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -140,24 +141,39 @@ def score_private(
     >>> f"{accountant.spent().share:.1%}"
     '1.1%'
     """
-    right = right_answers(y_true, y_pred)
-    people = People.from_owners(accountant, owners, len(right))
-    noise = NoiseChoice(epsilon, sigma, level)
-    mechanism, scope = noise.of_counts(accountant, people.n, 1)
+    people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
+    scored = TableScores(y_true, y_pred, people)
+    return release_accuracy(accountant, scored, NoiseChoice(epsilon, sigma, level), random_state)
+
+
+def release_accuracy(
+    accountant: PrivacyAccountant,
+    scored: ScoredRows,
+    noise: NoiseChoice,
+    random_state: RandomState,
+) -> PrivateScore:
+    """Release the accuracy of predictions."""
+    n, level = scored.n, noise.level
+    mechanism, scope = noise.of_counts(accountant, n, 1)
     released = accountant.release(
         mechanism,
-        [[float(people.total(right))]],
+        scored.sum(count_right)[None],
         random_state=random_state,
         scope=scope,
-        note={"measured": "accuracy", "n_counted": people.n},
+        note={"measured": "accuracy", "n_counted": n},
     )
     count, sigma = float(released[0, 0]), mechanism.sigma
     return PrivateScore(
-        accuracy=min(max(count / people.n, 0.0), 1.0),
-        interval=population_interval(count, people.n, sigma, level),
-        rows_interval=sample_interval(count, people.n, sigma, level),
+        accuracy=min(max(count / n, 0.0), 1.0),
+        interval=population_interval(count, n, sigma, level),
+        rows_interval=sample_interval(count, n, sigma, level),
         level=level,
-        n=people.n,
-        unit=people.unit,
+        n=n,
+        unit=scored.unit,
         sigma=sigma,
     )
+
+
+def count_right(y_true: ArrayLike, y_pred: ArrayLike, people: People) -> NDArray[np.float64]:
+    """Count right answers: (1,)."""
+    return np.atleast_1d(people.total(right_answers(y_true, y_pred)))

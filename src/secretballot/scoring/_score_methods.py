@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._row_order import check_row_order
+from secretballot._sklearn_compat import _num_samples
+from secretballot.distributed import PrivateParts
 from secretballot.schema import RowSchema, apply_in_halves, check_row_independence
-from secretballot.scoring._people import NO_BUDGET
+from secretballot.scoring._people import NO_BUDGET, People, check_unit
+from secretballot.scoring._scored_rows import PartScores, ScoredRows, TableScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,22 +50,45 @@ class ScoreMethods:
     def _no_prediction(self) -> NDArray[Any]:
         """Answer for a row that can't be predicted, with a first axis of length 1."""
 
-    def _predict_private(self, X: ArrayLike, y: ArrayLike, owners: ArrayLike | None) -> ArrayLike:
-        """Predict private rows, read as public ones.
-
-        A row that can't be predicted has `_no_prediction`: an error would reveal it, unpaid.
-        """
-        self._check_accountant()
-        check_row_order("y", y, X)
-        check_row_order("owners", owners, X)
+    def _scored_rows(
+        self, X: ArrayLike | PrivateParts, y: ArrayLike | None, owners: ArrayLike | None
+    ) -> ScoredRows:
+        """Return private rows with predictions for them, where the rows are."""
+        accountant = self._check_accountant()
         schema: RowSchema | None = getattr(self, "_row_schema", None)
-        if schema is None:
-            return self.predict(X)  # the error of an estimator that is not fitted
-        rows = schema.read(self._read_columns(X)).table
-        if schema.sample is not None:
+        if schema is not None and schema.sample is not None:
             name = f"{type(self).__name__}.predict"
             check_row_independence(self._predict_array, schema.sample, name)
-        return np.asarray(apply_in_halves(self._predict_array, rows, self._no_prediction)[0])
+        if isinstance(X, PrivateParts):
+            for name, value in (("y", y), ("owners", owners)):
+                if value is not None:
+                    raise ValueError(
+                        f"{name} was given beside PrivateParts, which have columns of y and "
+                        "owners. Leave it out."
+                    )
+            check_unit(accountant, owners=True)
+            if schema is None or schema.names is None:
+                raise ValueError(
+                    "this model was not fitted with a data frame of public rows, and columns of "
+                    "parts are found by name."
+                )
+            columns = [str(name) for name in schema.names]
+            return PartScores.of(X, columns, partial(_predict_rows, self._public_part()))
+        check_row_order("y", y, X)
+        check_row_order("owners", owners, X)
+        if y is None:
+            raise ValueError("y=None: give the labels of X, one for each row.")
+        predicted = _predict_rows(self, X)
+        people = People.from_owners(accountant, owners, _num_samples(predicted))
+        return TableScores(y, predicted, people)
+
+    def _public_part(self) -> ScoreMethods:
+        """Return a copy that predicts, without the accountant and what is private."""
+        public = copy(self)
+        for name in ("_teachers", "_labelling"):
+            public.__dict__.pop(name, None)
+        public.accountant = None
+        return public
 
     def _read_columns(self, X: ArrayLike) -> ArrayLike:
         """Return the columns of a table that the model reads."""
@@ -93,3 +121,16 @@ class ScoreMethods:
             seed = seed.randint(2**31 - 1)
         self._n_scores = getattr(self, "_n_scores", 0) + 1
         return np.random.SeedSequence(int(seed), spawn_key=(_SEED_KEY, self._n_scores))
+
+
+def _predict_rows(estimator: ScoreMethods, X: ArrayLike) -> NDArray[Any]:
+    """Predict private rows, read as public ones.
+
+    A row that can't be predicted has `_no_prediction`: an error would reveal it, unpaid.
+    """
+    schema: RowSchema | None = getattr(estimator, "_row_schema", None)
+    if schema is None:
+        return np.asarray(estimator.predict(X))  # the error of an estimator that is not fitted
+    rows = schema.read(estimator._read_columns(X)).table
+    predicted, _ = apply_in_halves(estimator._predict_array, rows, estimator._no_prediction)
+    return np.asarray(predicted)
