@@ -31,8 +31,12 @@ class Page(HTMLParser):
 
 
 def pages_of(site: Path) -> dict[Path, Page]:
-    """Return all pages of a site by their paths, without what the theme keeps beside them."""
-    found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
+    """Return all pages of a site by their paths, without those of the theme and of JupyterLite."""
+    found = (
+        path
+        for path in sorted(site.rglob("*.html"))
+        if path.relative_to(site).parts[0] not in ("_static", "browser")
+    )
     return {path: Page(path) for path in found}
 
 

@@ -13,7 +13,7 @@ from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._tables import percent, text_table
-from secretballot.accounting import PrivacySpent
+from secretballot.accounting import PrivacySpent, is_seeded
 from secretballot.collaboration._aggregator import Aggregator, Seed, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
@@ -216,12 +216,12 @@ class Collaboration:
             X=X,
             classes=self.classes,
             labels=self.labels,
-            seeded=random_state is not None,
+            seeded=is_seeded(random_state),
             aggregator=self.aggregator.trust,
         )
         if not votes_apart(agreement.mechanism, question.labels):
             check_votes_on(agreement.mechanism, question.target)
-        if question.seeded:
+        if random_state is not None:
             warn(
                 "Noise drawn with random_state is reproducible and protects nobody: it is for "
                 "tests; leave random_state=None to protect.",
