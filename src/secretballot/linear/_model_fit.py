@@ -188,7 +188,11 @@ def run_fit(
         asks_ranks = shows_correlations(sigma, len(features.columns), data.total, n_public)
     n_releases += asks_ranks
     mechanism = calibrate(n_rows=n_releases)
-    note: dict[str, object] = {**response.note, "features_from": origin}
+    note: dict[str, object] = {
+        **response.note,
+        "features_from": origin,
+        "n_counted": data.n_units,
+    }
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
