@@ -202,10 +202,13 @@ def run_fit(
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
     if check is not None:
+        assert X_public is not None
+        tables = X, public_rows(X_public, None)
+        if data.choice.is_named:
+            tables = data.choice.select(tables[0]), data.choice.select(tables[1], "X_public")
         check = check.release_count(
             model,
-            X,
-            public_rows(X_public, None),
+            *tables,
             owners,
             columns=data.names,
             scope=scope,
