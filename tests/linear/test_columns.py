@@ -89,6 +89,40 @@ def test_columns_that_are_not_named_are_left_out(columns):
     np.testing.assert_array_equal(fitted.predict_proba(ordered), fitted.predict_proba(X[:50]))
 
 
+@pytest.mark.parametrize(
+    "pool",
+    [
+        POOL[["since", "age"]],
+        POOL[["age", "since"]],
+        POOL.assign(town="x"),
+        POOL.drop(columns="job"),
+    ],
+)
+@pytest.mark.parametrize("columns", [["since", "age"], [0, 1]])
+def test_public_rows_need_the_columns_that_are_read(columns, pool):
+    fitted = model(columns=columns).fit(X, Y, X_public=PublicData(pool))
+    assert [term.name for term in fitted.terms()] == ["age", "since"]
+    assert fitted.public_rows_check_.count is not None
+    assert list(fitted.feature_names_in_) == list(X.columns)
+    whole = fitted.predict_proba(X[:50])
+    np.testing.assert_array_equal(fitted.predict_proba(X[["age", "since"]][:50]), whole)
+    asked = model(columns=["age", "job"])
+    if "job" not in pool:
+        with pytest.raises(ValueError, match="columns names .'job'., which X_public does not have"):
+            asked.fit(X, Y, X_public=PublicData(pool))
+        assert not asked.accountant.entries()
+
+
+def test_private_rows_with_fewer_columns_are_no_public_rows():
+    asked = model(columns=["age", "since"])
+    rows = X[["age", "since"]][:200].copy().set_axis(range(9_000, 9_200))
+    with pytest.raises(ValueError, match="rows that are rows of X too"):
+        asked.fit(X, Y, X_public=PublicData(rows))
+    assert not asked.accountant.entries()
+    declared = PublicData(rows, may_be_private=True)
+    asked.fit(X, Y, X_public=declared)
+
+
 def test_columns_of_arrays_keep_their_positions():
     rows = np.random.default_rng(0).normal(size=(1_500, 4))
     for bounds, pool in ((None, PublicData(rows[:200] + 0.01)), ({1: (-3, 3), 3: (-3, 3)}, None)):

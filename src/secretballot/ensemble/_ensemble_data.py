@@ -62,6 +62,8 @@ class FitFacts:
             "split_by": self.split_by,
             "classes_learned": self.classes_learned,
         }
+        if self.n_people is not None:  # public: a budget of another relation is refused
+            note["n_counted"] = self.n_people
         if self.target.multilabel:
             note["n_labels"] = self.target.n_columns
         if self.types_learned:

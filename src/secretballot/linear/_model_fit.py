@@ -202,7 +202,11 @@ def _run(
         asks_ranks = shows_correlations(sigma, len(features.columns), data.total, n_public)
     n_releases += asks_ranks
     mechanism = calibrate(n_rows=n_releases)
-    note: dict[str, object] = {**response.note, "features_from": origin}
+    note: dict[str, object] = {
+        **response.note,
+        "features_from": origin,
+        "n_counted": data.n_units,
+    }
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
@@ -212,14 +216,13 @@ def _run(
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
     if check is not None:
+        assert X_public is not None
+        shown = public_rows(X_public, None)
+        if data.choice.is_named:
+            shown = data.choice.select(shown, "X_public")
         check = check.release_count(
             model,
-            partial(
-                data.private.totals_outside,
-                public_rows(X_public, None),
-                model.categories,
-                data.names,
-            ),
+            partial(data.private.totals_outside, shown, model.categories, data.names),
             scope=scope,
             random_state=randomness.noise(check.NOISE_INDEX),
             note=note,

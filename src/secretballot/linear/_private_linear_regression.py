@@ -61,7 +61,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Least and largest target, which must be known beforehand: targets of private rows are
         clipped to them. They may be wide, since residuals are clipped where most of them end.
     columns : array-like of column names or positions, default=None
-        Columns to read; None: all. Tables have the others too, and the model leaves them out.
+        Columns to read; None: all. The model leaves the others out; public rows with names of
+        columns may lack them.
     n_bins : int or "auto", default="auto"
         Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
         and the number of rows.

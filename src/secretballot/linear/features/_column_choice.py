@@ -28,12 +28,15 @@ class ColumnChoice:
         Columns of the whole table.
     is_named : bool
         Whether the table has names of columns.
+    is_chosen : bool, default=False
+        Whether they were chosen: other columns, which tables may lack, are left out.
     """
 
     names: tuple[Hashable, ...]
     positions: tuple[int, ...]
     n_columns: int
     is_named: bool
+    is_chosen: bool = False
 
     @classmethod
     def of(cls, columns: ArrayLike | None, X: ArrayLike) -> ColumnChoice:
@@ -55,7 +58,7 @@ class ColumnChoice:
                 f"columns={named!r} must name one column at least, and none of them twice."
             )
         chosen = sorted(positions)
-        return cls(tuple(keys[at] for at in chosen), tuple(chosen), len(keys), is_named)
+        return cls(tuple(keys[at] for at in chosen), tuple(chosen), len(keys), is_named, True)
 
     @property
     def is_all(self) -> bool:
@@ -83,7 +86,7 @@ class ColumnChoice:
         ValueError
             If a column is missing, or the number of columns is another.
         """
-        if self.is_all or self.is_selected(X):
+        if (self.is_all and not self.is_chosen) or self.is_selected(X):
             return X
         table: ArrayLike = as_table(X, (self.n_columns,), name)
         names = column_names(table)
@@ -92,9 +95,7 @@ class ColumnChoice:
         if self.is_named and names is not None:
             missing = [column for column in self.names if column not in names]
             if missing:
-                raise ValueError(
-                    f"columns names {missing[:5]!r}, which X_public has and {name} has not."
-                )
+                raise ValueError(f"columns names {missing[:5]!r}, which {name} does not have.")
             positions = [names.index(column) for column in self.names]
         elif width != self.n_columns:
             raise ValueError(

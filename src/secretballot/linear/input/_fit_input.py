@@ -43,6 +43,7 @@ from secretballot.schema import (
     RowSchema,
     as_table,
     check_table,
+    column_names,
     columns_of,
     date_bounds,
     missing_cells,
@@ -51,6 +52,7 @@ from secretballot.schema import (
 from secretballot.scoring import People
 from secretballot.screening import (
     check_declared_columns,
+    check_no_shared_rows,
     check_target_left_out,
     warn_private_extremes,
     warn_repeated_rows,
@@ -157,13 +159,24 @@ def check_input(
     else:
         table = table if hasattr(table, "columns") else _typed_cells(table)
         validate_data(model, table, reset=True, skip_check_array=True)
-    choice = ColumnChoice.of(model.columns, table if pool is None else pool)
+    is_by_name = (
+        model.columns is not None
+        and pool is not None
+        and None not in (column_names(table), column_names(pool))
+    )
+    if is_by_name:
+        # Either table may lack columns that are not read.
+        validate_data(model, table, reset=True, skip_check_array=True)
+    choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
     table = choice.select(table)
     check_target_left_out(table, y)
     if model.accountant.unit == "row":
         warn_repeated_rows(X)
     if pool is not None:
+        has_other_columns = is_by_name and np.shape(pool)[1] != choice.n_columns
         pool = choice.select(pool, "X_public")
+        if has_other_columns and not declared_private(X_public):
+            check_no_shared_rows(pool, table)  # whole rows could not be compared
     names, columns = list(choice.names), list[PublicColumn]()
     schema, days = row_schema(model, table, pool, names)
     if pool is not None:
@@ -181,7 +194,7 @@ def check_input(
     _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
     return FitInput(
         private=TableSource(
-            X=X,
+            X=choice.select(X) if choice.is_named else X,
             table=table,
             names=names,
             misfits=misfits,
