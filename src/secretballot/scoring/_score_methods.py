@@ -72,8 +72,11 @@ class ScoreMethods:
                     "this model was not fitted with a data frame of public rows, and columns of "
                     "parts are found by name."
                 )
+            public = self._public_part()
+            if schema.sample is not None:
+                public.predict(schema.sample)  # its errors would count as wrong answers there
             columns = [str(name) for name in schema.names]
-            return PartScores.of(X, columns, partial(_predict_rows, self._public_part()))
+            return PartScores.of(X, columns, partial(_predict_rows, public))
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         if y is None:
@@ -85,9 +88,9 @@ class ScoreMethods:
     def _public_part(self) -> ScoreMethods:
         """Return a copy that predicts, without the accountant and what is private."""
         public = copy(self)
-        for name in ("_teachers", "_labelling"):
-            public.__dict__.pop(name, None)
         public.accountant = None
+        for name in vars(public).keys() & {"_teachers", "_labelling"}:
+            setattr(public, name, None)
         return public
 
     def _read_columns(self, X: ArrayLike) -> ArrayLike:
