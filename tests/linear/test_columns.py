@@ -65,6 +65,46 @@ def test_columns_are_described_before_anything_is_spent():
     assert not hasattr(asked, "columns_")
 
 
+DECLARED = {
+    "bounds": {"age": (0, 120), "since": ("2010-01-01", "2021-06-30")},
+    "categories": {"job": ["nurse", "clerk", "cook"]},
+}
+
+
+def test_declared_columns_are_described_without_public_rows():
+    asked = model(**DECLARED)
+    assert [(each.name, each.kind, each.labels) for each in asked.read_columns()] == [
+        ("age", "number", ("0 to 120",)),
+        ("since", "date", ("2010-01-01 to 2021-06-30",)),
+        ("job", "category", ("clerk", "cook", "nurse", "others")),
+    ]
+    kinds = {each.name: each.kind for each in asked.fit(X, Y).columns_}
+    assert kinds == {each.name: each.kind for each in asked.read_columns()}
+
+
+def test_bounds_beside_public_rows_are_described():
+    age, since, job = model(**DECLARED).read_columns(POOL)
+    assert (age.labels, since.labels) == (("0 to 120",), ("2010-01-01 to 2021-06-30",))
+    assert job.labels == ("clerk", "cook", "nurse", "others")
+
+
+@pytest.mark.parametrize(
+    ("given", "pool", "message"),
+    [
+        ({}, None, "X_public=None and bounds=None.*name the columns"),
+        ({"bounds": (0, 1)}, None, "X_public=None and bounds=.0, 1..*name the columns"),
+        ({"bounds": {"age": (9, 1)}}, None, "bounds of 'age'.*low below high"),
+        ({"columns": ["age"], **DECLARED}, None, "'job'.*columns= leaves out"),
+        ({"columns": ["age", "pay"], "bounds": {"age": (0, 1)}}, None, "nothing of .*'pay'"),
+        ({"bounds": {"town": (0, 1)}}, POOL, "bounds names 'town'"),
+        ({"bounds": {"job": (0, 1)}}, POOL, "bounds names 'job', which is no column of numbers"),
+    ],
+)
+def test_wrong_declarations_are_found_when_columns_are_described(given, pool, message):
+    with pytest.raises(ValueError, match=message):
+        model(**given).read_columns(pool)
+
+
 def test_private_rows_do_not_change_how_columns_are_read():
     strange = X.assign(age="x", since=1.5, job=pd.NaT)
     runs = [

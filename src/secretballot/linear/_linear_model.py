@@ -30,12 +30,19 @@ from secretballot.linear.features import (
     ColumnReadings,
     Design,
     Floats,
+    declared_bins,
+    declared_readings,
     public_columns,
     public_readings,
 )
-from secretballot.linear.input import check_public_table, declared_categories
+from secretballot.linear.input import (
+    check_public_table,
+    checked_bounds,
+    declared_bounds,
+    declared_categories,
+)
 from secretballot.linear.rounds import Response, Targets
-from secretballot.schema import as_table, check_table
+from secretballot.schema import as_table, check_table, date_bounds
 from secretballot.scoring import FitPrice, FitPriceMethods
 from secretballot.screening import CheckedCloneMixin
 
@@ -132,12 +139,13 @@ class LinearModel(
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
 
-    def read_columns(self, X_public: ArrayLike | PublicData) -> ColumnReadings:
+    def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.
 
         Parameters
         ----------
-        X_public : {array-like, DataFrame} of shape (n_public, n_columns) or PublicData
+        X_public : array-like of shape (n_public, n_columns) or PublicData, default=None
+            None: the columns that `bounds` and `categories` declare.
 
         Returns
         -------
@@ -148,14 +156,35 @@ class LinearModel(
         Raises
         ------
         ValueError
-            If `columns` or `categories` name a column that the rows don't have.
+            If `columns`, `categories` or `bounds` name a column that the rows don't have, or
+            nothing is declared of a column without public rows.
         """
+        if X_public is None:
+            return self._read_declared()
         check_table(X_public := public_rows(X_public, None), "X_public")
         table = as_table(X_public, None, "X_public")
         choice = ColumnChoice.of(self.columns, table)
-        declared = declared_categories(self, list(choice.names))
-        rows = choice.select(table, "X_public")
-        return public_readings(public_columns(rows, declared, list(choice.names)), declared)
+        names = list(choice.names)
+        declared = declared_categories(self, names)
+        columns = public_columns(choice.select(table, "X_public"), declared, names)
+        return public_readings(columns, declared, bounds=checked_bounds(self, columns, declared))
+
+    def _read_declared(self) -> ColumnReadings:
+        """Return the readings of declared columns, which have to be named."""
+        bounds, categories = self.bounds, self.categories or {}
+        if not isinstance(bounds, Mapping | None) or not (bounds or categories):
+            raise ValueError(
+                f"X_public=None and bounds={bounds!r}: which columns there are is not known. Pass "
+                "the public rows, or name the columns: bounds={column: (low, high)} and "
+                "categories={column: [...]}."
+            )
+        names = [*dict.fromkeys([*(bounds or {}), *categories])]
+        if self.columns is not None:
+            names = np.asarray(self.columns, dtype=object).ravel().tolist()
+        declared = declared_categories(self, names)
+        numbers = declared_bounds(self, names, declared)
+        days = date_bounds(self.bounds)
+        return declared_readings(declared_bins(names, numbers, 1, declared), days, numbers)
 
     def _check_additive(self) -> AdditiveBins:
         """Return the bins of a fitted model, or raise ValueError if it has other features."""

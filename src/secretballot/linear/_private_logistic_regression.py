@@ -98,9 +98,10 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         several labels nothing is learned: their number is public.
     class_weight : dict or "balanced", default=None
         Weights of classes, ``{class: weight}``, for predictions as in a population where each class
-        is so much more frequent. ``"balanced"``: such that all classes are equally frequent, by the
-        rates that the model expects. It shifts the scores of the fitted model, which costs nothing.
-        Of one class a row; see `label_threshold` for labels.
+        is so much more frequent. They must be public: weights that are computed from the counts of
+        private classes release these without noise. ``"balanced"``: such that all classes are
+        equally frequent, by the rates that the model expects. It shifts the scores of the fitted
+        model, which costs nothing. Of one class a row; see `label_threshold` for labels.
     label_rate : float or array-like of shape (n_labels,), default=None
         Public guess of the share of rows that have a label, or each label, with which the fit of
         several labels starts. It sets the length of ballots and moves the result little. None: two

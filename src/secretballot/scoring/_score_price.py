@@ -67,8 +67,8 @@ class ScorePrice(Shown):
 
     def _view(self) -> View:
         width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
-        table, about = share_table(self.share), Prose.of(width, quiet=True)
-        return View("ScorePrice", (table, about, *excess_prose(self.fits)))
+        prose = [Prose.of(width, quiet=True), *excess_prose(self.fits)]
+        return View("ScorePrice", (share_table(self.share), *prose))
 
 
 def share_table(share: float | dict[str, float]) -> Table:

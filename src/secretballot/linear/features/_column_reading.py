@@ -14,7 +14,7 @@ from secretballot.linear.features._column_bins import ColumnFeatures, range_text
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._days import date_text
 from secretballot.linear.features._shown_list import ShownList
-from secretballot.schema import column_cells
+from secretballot.schema import Bounds, column_cells
 
 #: Least share of cells with a text of their own in a column of identifiers, and of numbers in a
 #: column of objects that are warned of.
@@ -83,6 +83,7 @@ def public_readings(
     columns: Sequence[PublicColumn],
     declared: Categories,
     bins: AdditiveBins | None = None,
+    bounds: Bounds | None = None,
 ) -> ColumnReadings:
     """Return the readings of public columns.
 
@@ -93,6 +94,8 @@ def public_readings(
         Declared categories of columns.
     bins : AdditiveBins, default=None
         Features of the columns; None if there are no bins.
+    bounds : mapping of column to (low, high), default=None
+        Declared bounds of numbers without bins.
     """
     features: Sequence[ColumnFeatures | None] = (
         bins.columns if bins is not None else len(columns) * [None]
@@ -102,7 +105,7 @@ def public_readings(
             ColumnReading(
                 name=column.name,
                 kind=_kind(column, declared),
-                labels=_labels(column, declared, column_features),
+                labels=_labels(column, declared, column_features, (bounds or {}).get(column.name)),
                 missing_share=column.missing_share(),
                 dtype=str(getattr(column.values, "dtype", "")),
                 note="" if column.name in declared else _note(column),
@@ -112,7 +115,9 @@ def public_readings(
     )
 
 
-def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> ColumnReadings:
+def declared_readings(
+    bins: AdditiveBins, days: Mapping[Hashable, str], bounds: Bounds | None = None
+) -> ColumnReadings:
     """Return the readings of declared columns.
 
     Parameters
@@ -120,7 +125,10 @@ def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> Colum
     bins : AdditiveBins
     days : mapping of column to {"time", "duration"}
         Columns whose numbers are days.
+    bounds : mapping of column to (low, high), default=None
+        Bounds of numbers, shown in place of their bins.
     """
+    bounds = bounds or {}
     kinds = {"time": "date", "duration": "duration"}
     return ColumnReadings(
         [
@@ -129,7 +137,9 @@ def declared_readings(bins: AdditiveBins, days: Mapping[Hashable, str]) -> Colum
                 kind="category"
                 if column.other_code is not None
                 else kinds.get(days.get(column.name, ""), "number"),
-                labels=tuple(column.labels()),
+                labels=(_bounds_text(bounds[column.name], days.get(column.name, "")),)
+                if column.name in bounds
+                else tuple(column.labels()),
             )
             for column in bins.columns
         ]
@@ -164,15 +174,23 @@ def _kind(column: PublicColumn, declared: Categories) -> str:
 
 
 def _labels(
-    column: PublicColumn, declared: Categories, features: ColumnFeatures | None
+    column: PublicColumn,
+    declared: Categories,
+    features: ColumnFeatures | None,
+    bounds: tuple[float, float] | None,
 ) -> tuple[str, ...]:
     if features is not None:
         return tuple(features.labels())
     if _kind(column, declared) == "category":
         return tuple(public_bins([column], 1, declared).columns[0].labels())
     x = column.numbers()
-    text = date_text if column.days == "time" else None
-    return (range_text(float(x.min()), float(x.max()), text),) if len(x) else ()
+    if bounds is None and len(x):
+        bounds = float(x.min()), float(x.max())
+    return () if bounds is None else (_bounds_text(bounds, column.days),)
+
+
+def _bounds_text(bounds: tuple[float, float], days: str) -> str:
+    return range_text(*bounds, date_text if days == "time" else None)
 
 
 def _note(column: PublicColumn) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from secretballot._errors import warn
+from secretballot._sklearn_compat import _safe_indexing
 from secretballot._tables import percent
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._columns import Categories, PublicColumn
@@ -18,6 +19,8 @@ from secretballot.linear.features._nullable_features import nullable_bins
 
 #: Fewest rows that are warned of, and the share of their cells that are unknown.
 _FEWEST_ROWS, _MOST_SHARE = 20, 0.5
+#: Most rows that are compared where their features are not one-hot.
+_MOST_ROWS = 2_000
 #: Largest expected share of unknown cells in a column that is warned of.
 _FEW = 0.25
 #: Columns that a warning names.
@@ -62,9 +65,13 @@ class UnknownCells:
         rows : csr_array or ndarray
             Their features in the model; one-hot ones are those of `bins`.
         """
-        if np.shape(X)[0] < _FEWEST_ROWS:
+        n_rows = np.shape(X)[0]
+        if n_rows < _FEWEST_ROWS:
             return
-        means = _means(rows if isinstance(rows, csr_array) else self.bins.transform(X))
+        if not isinstance(rows, csr_array):
+            spaced = np.linspace(0, n_rows - 1, min(n_rows, _MOST_ROWS)).astype(int)
+            rows = self.bins.transform(_safe_indexing(X, spaced))
+        means = _means(rows)
         shares = _unknown_shares(self.bins, means)
         unknown = np.flatnonzero((shares > _MOST_SHARE) & (self.expected < _FEW)).tolist()
         if not unknown:

@@ -159,11 +159,9 @@ def check_input(
     else:
         table = table if hasattr(table, "columns") else _typed_cells(table)
         validate_data(model, table, reset=True, skip_check_array=True)
-    is_by_name = (
-        model.columns is not None
-        and pool is not None
-        and None not in (column_names(table), column_names(pool))
-    )
+    is_by_name = False
+    if pool is not None and model.columns is not None:
+        is_by_name = None not in (column_names(table), column_names(pool))
     if is_by_name:
         # Either table may lack columns that are not read.
         validate_data(model, table, reset=True, skip_check_array=True)
