@@ -103,9 +103,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         equally frequent, by the rates that the model expects. It shifts the scores of the fitted
         model, which costs nothing. Of one class a row; see `label_threshold` for labels.
     label_rate : float or array-like of shape (n_labels,), default=None
-        Public guess of the share of rows that have a label, or each label, with which the fit of
-        several labels starts. It sets the length of ballots and moves the result little. None: two
-        labels a row, and at most half of the rows.
+        Public guess of the share of rows with a label, or each label, with which a fit of several
+        labels starts; it moves the result little. None: two labels a row, at most half of the rows.
     label_threshold : float, "rate" or array-like of shape (n_labels,), default=0.5
         Probability above which a label is predicted. ``"rate"``: the estimated rate of each label,
         for balanced accuracy and rare labels, which seldom have a probability of .5.
