@@ -8,3 +8,4 @@ from secretballot.distributed._exchange import Exchange as Exchange
 from secretballot.distributed._private_parts import PrivateParts as PrivateParts
 from secretballot.distributed._tasks import PartError as PartError
 from secretballot.distributed._tasks import map_tasks as map_tasks
+from secretballot.distributed._tasks import target_errors as target_errors

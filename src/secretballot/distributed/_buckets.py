@@ -46,21 +46,34 @@ class Buckets:
     exchange : Exchange
     n_owners : int
         Number of owners: public.
+    filled : list of int
+        Buckets that have rows.
     """
 
     engine: Engine
     folder: PrivateFolder
     exchange: Exchange
     n_owners: int
+    filled: list[int]
 
-    def map(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
-        """Yield the results of a function of the numbers of buckets, in any order."""
-        results = map_tasks(self.engine, self.folder.path, function, self.exchange.n_buckets, what)
-        return (result for _, result in results)
+    def map_filled(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
+        """Yield the results of a function of the numbers of buckets that have rows.
+
+        They come in any order.
+        """
+        return self._map(partial(_of_filled, function, self.filled), len(self.filled), what)
+
+    def map_all(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
+        """Yield the results of a function of the numbers of all buckets, in any order."""
+        return self._map(function, self.exchange.n_buckets, what)
 
     def map_rows(self, function: Callable[[BucketRows], T]) -> Iterator[T]:
         """Yield the results of a function of the rows of buckets, in any order."""
-        return self.map(partial(_on_rows, function, self.exchange))
+        return self.map_filled(partial(_on_rows, function, self.exchange))
+
+    def _map(self, function: Callable[[int], T], n_tasks: int, what: str) -> Iterator[T]:
+        results = map_tasks(self.engine, self.folder.path, function, n_tasks, what)
+        return (result for _, result in results)
 
     def delete(self) -> None:
         """Delete all rows that were written."""
@@ -82,6 +95,10 @@ def count_owners(exchange: Exchange, bucket: int) -> int:
     """Count the owners of one bucket."""
     table = exchange.read_bucket(bucket)
     return 0 if table is None else len(np.unique(table[OWNER].to_numpy()))
+
+
+def _of_filled(function: Callable[[int], T], filled: list[int], index: int) -> T:
+    return function(filled[index])
 
 
 def _on_rows(function: Callable[[BucketRows], T], exchange: Exchange, bucket: int) -> T:

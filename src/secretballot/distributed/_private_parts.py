@@ -216,11 +216,13 @@ class PrivateParts:
             )
             exchange.make_folders()
             self._write(exchange, folder)
-            n_owners = self._count_owners(exchange, folder)
+            counts = self._count_owners(exchange, folder)
         except BaseException:
             folder.delete()
             raise
-        return Buckets(self._engine, folder, exchange, n_owners)
+        n_owners = sum(counts.values()) if self._listed is None else len(self._listed.ids)
+        filled = [bucket for bucket, count in sorted(counts.items()) if count]
+        return Buckets(self._engine, folder, exchange, n_owners, filled)
 
     def _write(self, exchange: Exchange, folder: PrivateFolder) -> None:
         kinds, n_rows, n_left_out = set(), 0, 0
@@ -240,12 +242,10 @@ class PrivateParts:
                 PrivacyLeakWarning,
             )
 
-    def _count_owners(self, exchange: Exchange, folder: PrivateFolder) -> int:
-        if self._listed is not None:
-            return len(self._listed.ids)
+    def _count_owners(self, exchange: Exchange, folder: PrivateFolder) -> dict[int, int]:
+        """Count the owners that have rows, in each bucket."""
         count = partial(count_owners, exchange)
-        tasks = map_tasks(self._engine, folder.path, count, exchange.n_buckets, "bucket")
-        return sum(number for _, number in tasks)
+        return dict(map_tasks(self._engine, folder.path, count, exchange.n_buckets, "bucket"))
 
 
 def _listed_paths(paths: str | Path | Sequence[str | Path]) -> list[str]:
@@ -269,7 +269,7 @@ def _shared_columns(paths: list[str], needed: Sequence[str]) -> list[str]:
     """Return the columns that all parts have, or raise ValueError with the part that differs."""
     import pyarrow.parquet as pq
 
-    shared: list[str] | None = None
+    first: pa.Schema | None = None
     for index, path in enumerate(paths):
         try:
             schema: pa.Schema = pq.read_schema(path)
@@ -285,17 +285,33 @@ def _shared_columns(paths: list[str], needed: Sequence[str]) -> list[str]:
                     f"part {index} ({os.path.basename(path)!r}) lacks the column {name!r}; it has "
                     f"{names[:8]!r}."
                 )
-        if shared is not None and set(names) != set(shared):
-            other = sorted(set(names) ^ set(shared))
-            raise ValueError(
-                f"part {index} ({os.path.basename(path)!r}) has other columns than part 0: "
-                f"{other[0]!r} is in one of them only."
-            )
-        shared = shared or names
-    assert shared is not None
-    if OWNER in shared:
+        if first is not None:
+            _check_like(schema, first, f"part {index} ({os.path.basename(path)!r})")
+        first = first or schema
+    assert first is not None
+    if OWNER in first.names:
         raise ValueError(f"{OWNER!r} is the name of a column; rename it.")
-    return shared
+    return list(first.names)
+
+
+def _check_like(schema: pa.Schema, first: pa.Schema, part: str) -> None:
+    """Refuse a part whose columns have other names or types than those of the first part."""
+    import pyarrow as pa
+
+    if set(schema.names) != set(first.names):
+        other = sorted(set(schema.names) ^ set(first.names))
+        raise ValueError(
+            f"{part} has other columns than part 0: {other[0]!r} is in one of them only."
+        )
+    for field in schema:
+        pair = [field, first.field(field.name)]
+        try:
+            pa.unify_schemas([pa.schema([each]) for each in pair], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise ValueError(
+                f"{part} has the column {field.name!r} of another type than part 0: {field.type} "
+                f"instead of {pair[1].type}. Write all parts with one type."
+            ) from None
 
 
 def _count_rows(paths: list[str]) -> int:

@@ -6,6 +6,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Generic, TypeVar
@@ -18,6 +19,18 @@ T = TypeVar("T")
 
 class PartError(ValueError):
     """Fault of a part, in words that quote none of its values."""
+
+
+@contextmanager
+def target_errors(columns: str | list[str]) -> Iterator[None]:
+    """Raise errors of targets in words that quote none of them."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise PartError(
+            f"y={columns!r} has missing cells, or others than what is learned: the declared "
+            f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__})."
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._owner_hash import KEY_SIZE
-from secretballot.distributed import BucketRows, Buckets, PrivateParts
+from secretballot.distributed import BucketRows, Buckets, PrivateParts, target_errors
 from secretballot.scoring._answers import check_foreign_labels, count_foreign
 from secretballot.scoring._people import People
 
@@ -125,8 +125,8 @@ class PartScores(ScoredRows):
 
 def _bucket_foreign(
     classes: Classes, targets: str | list[str], rows: BucketRows
-) -> NDArray[np.intp] | int:
-    return count_foreign(rows.frame[targets], classes) if len(rows.frame) else 0
+) -> NDArray[np.intp]:
+    return count_foreign(rows.frame[targets], classes)
 
 
 def _bucket_sums(
@@ -136,8 +136,8 @@ def _bucket_sums(
     predict: Predict,
     n: int,
     rows: BucketRows,
-) -> Floats | float:
-    if not len(rows.frame):
-        return 0.0
+) -> Floats:
     people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
-    return function(rows.frame[targets], predict(rows.frame[columns]), people)
+    predicted = predict(rows.frame[columns])
+    with target_errors(targets):
+        return function(rows.frame[targets], predicted, people)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _safe_indexing
-from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket
+from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket, target_errors
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._partition import teachers_of_hashes
 from secretballot.ensemble._private_labels import encode
@@ -57,12 +57,13 @@ class ShardReader:
 
     def labels(self, rows: BucketRows) -> NDArray[np.generic]:
         """Return the labels of rows, with the type of the declared classes."""
-        labels: NDArray[np.generic] = check_targets(rows.frame[self.targets])
-        if self.target.multilabel:
-            return labels
-        classes = self.target.classes
-        assert isinstance(classes, np.ndarray)
-        return np.asarray(classes[encode(labels, classes, "y")])
+        with target_errors(self.targets):
+            labels: NDArray[np.generic] = check_targets(rows.frame[self.targets])
+            if self.target.multilabel:
+                return labels
+            classes = self.target.classes
+            assert isinstance(classes, np.ndarray)
+            return np.asarray(classes[encode(labels, classes, "y")])
 
     def misfits(self, rows: BucketRows) -> tuple[int, dict[Hashable, int]]:
         """Count rows, and the misfits of each column."""
@@ -116,7 +117,7 @@ class PartShards:
             counting,
             folder,
         )
-        return self.buckets.map(partial(_on_bucket, train, self.buckets.exchange))
+        return self.buckets.map_all(partial(_on_bucket, train, self.buckets.exchange))
 
     def totals_outside(
         self, X_public: ArrayLike, categories: Mapping[Hashable, Sequence[Hashable]] | None
@@ -162,8 +163,11 @@ def _train_bucket(
     rows: BucketRows,
     numbers: range,
 ) -> BatchVotes:
-    table = reader.schema.read(rows.frame[reader.columns]).table
-    labels = reader.labels(rows)
+    if len(rows.frame):
+        table = reader.schema.read(rows.frame[reader.columns]).table
+        labels = reader.labels(rows)
+    else:
+        table, labels = X_public, np.empty(0, dtype=np.intp)
     teachers = teachers_of_hashes(rows.hashes, len(groups))
     shards = []
     for number in numbers:

@@ -81,7 +81,7 @@ class PartedRows:
         stored = os.path.join(buckets.folder.path, f"features-{uuid4().hex}")
         os.mkdir(stored, 0o700)
         of_bucket = BucketVectors(buckets.exchange, vectors, stored)
-        for _ in buckets.map(of_bucket.store):
+        for _ in buckets.map_filled(of_bucket.store):
             pass
         return cls(buckets, of_bucket, float(buckets.n_owners))
 
@@ -127,4 +127,4 @@ class PartedRows:
 
     def _add(self, function: Callable[[PrivateRows], Floats]) -> Floats:
         """Add up the sums of all buckets, in any order: they are exact."""
-        return np.asarray(sum(self.buckets.map(partial(self.of_bucket.sum, function))))
+        return np.asarray(sum(self.buckets.map_filled(partial(self.of_bucket.sum, function))))

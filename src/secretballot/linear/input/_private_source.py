@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.distributed import BucketRows, Buckets
+from secretballot.distributed import BucketRows, Buckets, target_errors
 from secretballot.linear.features import AdditiveBins, ColumnChoice, FeatureMap, Floats
 from secretballot.linear.input._parted_rows import PartedRows
 from secretballot.linear.rounds import PrivateRows, Response, RowSums, Targets
@@ -146,7 +146,8 @@ class RowReader:
 
     def read(self, rows: BucketRows) -> TableSource:
         """Read the rows of one bucket."""
-        y = rows.frame[self.targets]
+        with target_errors(self.targets):
+            targets = self.response.read(rows.frame[self.targets])
         X = rows.frame[[str(name) for name in self.choice.names]]
         table, misfits = self.schema.read(X)
         people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)
@@ -155,7 +156,7 @@ class RowReader:
             table=table,
             names=list(self.choice.names),
             misfits=misfits,
-            targets=self.response.read(y),
+            targets=targets,
             people=people,
             shares=people.weights,
             total=float(self.n_people),

@@ -1,0 +1,245 @@
+"""Parts that can't be used: errors name the part and the remedy, and quote no value."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from tests.distributed._parts import OWNER, TARGET, budget, public_rows, split, table
+
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateTeacherEnsemble,
+    PublicData,
+)
+from secretballot.distributed import PrivateParts
+from secretballot.ensemble import PrivateChoice
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+SECRET = "Mrs Novak"
+
+
+def model(**how):
+    return PrivateLogisticRegression(**{"classes": [0, 1], "accountant": budget(), **how})
+
+
+def parts(folder, **how):
+    return PrivateParts(folder, **{"y": TARGET, "owners": OWNER, "n_buckets": 3, **how})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    split(table(600, 200), tmp_path / "parts")
+    return tmp_path / "parts"
+
+
+def change(folder, index, **columns):
+    """Change columns of one part."""
+    path = folder / f"part-{index}.parquet"
+    rows = pd.read_parquet(path).assign(**columns)
+    rows.to_parquet(path, index=False)
+
+
+def ids_missing(folder):
+    change(folder, 2, **{OWNER: lambda rows: rows[OWNER].where(rows.index > 3)})
+
+
+def ids_of_two_kinds(folder):
+    change(folder, 1, **{OWNER: lambda rows: SECRET + rows[OWNER].astype(str)})
+
+
+def ids_that_stand_for_nothing(folder):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: rows[OWNER].astype(str)})
+    change(folder, 3, **{OWNER: lambda rows: rows[OWNER].where(rows.index != 5, " NaN ")})
+
+
+def ids_of_fractions(folder):
+    change(folder, 0, **{OWNER: lambda rows: rows[OWNER] + 0.5})
+
+
+def labels_of_no_class(folder):
+    change(folder, 0, **{TARGET: 7})
+
+
+def labels_of_another_type(folder):
+    change(folder, 0, **{TARGET: SECRET})
+
+
+def labels_missing(folder):
+    change(folder, 0, **{TARGET: lambda rows: rows[TARGET].where(rows.index > 3)})
+
+
+def texts_among_numbers(folder):
+    change(folder, 1, a=SECRET)
+
+
+def part_cut_off(folder):
+    path = folder / "part-1.parquet"
+    data = path.read_bytes()
+    middle = len(data) // 3
+    path.write_bytes(data[:middle] + bytes(200) + data[middle + 200 :])
+
+
+def no_rows(folder):
+    for index in range(4):
+        path = folder / f"part-{index}.parquet"
+        pd.read_parquet(path).iloc[:0].to_parquet(path, index=False)
+
+
+IN_PARTS = [
+    (ids_missing, r"part 2: the column of owners has missing ids"),
+    (ids_of_two_kinds, r"owners mixes ids of kinds|ids of several kinds|part 1"),
+    (ids_that_stand_for_nothing, "part 3: the column of owners has missing ids, or texts"),
+    (ids_of_fractions, "part 0: the column of owners .* neither texts nor whole numbers"),
+    (labels_of_no_class, "bucket .: y='outcome' has missing cells, or others"),
+    (labels_of_another_type, "part 1 .* the column 'outcome' of another type"),
+    (labels_missing, "bucket .: y='outcome' has missing cells, or others"),
+    (texts_among_numbers, "part 1 .* the column 'a' of another type than part 0: .*string"),
+    (part_cut_off, "part 1"),
+    (no_rows, "the parts have no rows"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), IN_PARTS)
+def test_faults_of_parts_are_found_before_spending(damage, message, folder, capfd):
+    damage(folder)
+    here = model()
+    with pytest.raises(ValueError, match=message) as error:
+        here.fit(parts(folder), X_public=PublicData(public_rows()))
+    assert not here.accountant.entries()
+    assert SECRET not in str(error.value)
+    chain = error.value
+    while chain is not None:
+        assert SECRET not in repr(chain.__cause__)
+        chain = chain.__context__ if not chain.__suppress_context__ else None
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+POOL = {"X_public": PublicData(public_rows())}
+IN_ARGUMENTS = [
+    ({}, {"y": "nothing"}, POOL, "part 0 .'part-0.parquet'. lacks the column 'nothing'"),
+    ({}, {"owners": "nobody"}, POOL, "lacks the column 'nobody'"),
+    ({}, {"n_buckets": 0}, POOL, "n_buckets=0: give at least 1"),
+    ({}, {"engine": 3}, POOL, "engine is a int: give a distributed.Client"),
+    ({}, {}, {**POOL, "y": [0, 1]}, "y was given beside PrivateParts"),
+    ({}, {}, {**POOL, "owners": [0, 1]}, "owners was given beside PrivateParts"),
+    ({}, {}, {**POOL, "budgets": [0, 1]}, "Levels of parts are not supported"),
+    ({"classes": None}, {}, POOL, "classes=None: the classes of rows in parts are not read"),
+    ({"accountant": PrivacyAccountant(1.0, 1e-5)}, {}, POOL, "unit='row'"),
+    ({}, {}, {"X_public": PublicData(np.zeros((50, 3)))}, "X_public has no names of columns"),
+    (
+        {},
+        {},
+        {"X_public": PublicData(public_rows().assign(d=public_rows()["b"]))},
+        "the parts lack the column 'd'",
+    ),
+    (
+        {},
+        {},
+        {"X_public": PublicData(public_rows().assign(**{TARGET: 1.0}))},
+        "X_public has the column 'outcome', which is to be learned",
+    ),
+    ({}, {}, {}, "neither X_public nor bounds|bounds"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=")
+@pytest.mark.parametrize(("settings", "columns", "arguments", "message"), IN_ARGUMENTS)
+def test_arguments_are_refused_before_spending(settings, columns, arguments, message, folder):
+    here = model(**settings)
+    with pytest.raises(ValueError, match=message):
+        here.fit(parts(folder, **columns), **arguments)
+    assert not here.accountant.entries()
+    assert [path.name for path in folder.parent.iterdir()] == ["parts"]
+
+
+def ensemble(**how):
+    return PrivateTeacherEnsemble(
+        LogisticRegression(),
+        **{"n_teachers": 20, "classes": [0, 1], "accountant": budget(), **how},
+    )
+
+
+NUMBERS = {"X_public": PublicData(public_rows()[["a", "b"]].fillna(0))}
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "message"),
+    [
+        ({}, {}, "X_public=None: the types and categories"),
+        ({"n_teachers": None}, NUMBERS, "n_teachers=None: .* recommend_teachers"),
+        ({"n_teachers": 900}, NUMBERS, "n_teachers=900 needs at least as many owners"),
+        ({"classes": None}, NUMBERS, "classes=None"),
+        ({"accountant": PrivacyAccountant(1.0, 1e-5)}, NUMBERS, "unit='row'"),
+        ({}, {**NUMBERS, "y": [1]}, "y was given beside"),
+        ({"student": PrivateChoice([LogisticRegression()])}, NUMBERS, "PrivateChoice"),
+    ],
+)
+def test_ensembles_refuse_before_training(settings, arguments, message, folder):
+    here = ensemble(**settings)
+    with pytest.raises(ValueError, match=message):
+        here.fit(parts(folder), **arguments)
+    assert not here.accountant.entries()
+
+
+def test_teachers_that_fail_are_named_by_type_alone(folder):
+    class Quoting(LogisticRegression):
+        def fit(self, X, y):
+            raise RuntimeError(f"{SECRET}: {X}")
+
+    here = PrivateTeacherEnsemble(Quoting(), n_teachers=100, classes=[0, 1], accountant=budget())
+    with pytest.raises(ValueError, match="none of 100 teachers could be trained") as error:
+        here.fit(parts(folder), **NUMBERS)
+    assert SECRET not in str(error.value)
+    assert "RuntimeError" in str(error.value)
+
+
+def test_scores_are_refused_before_spending(folder):
+    here = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(), epsilon=1.0)
+    here.fit(parts(folder), X_public=PublicData(public_rows()))
+    n = len(here.accountant.entries())
+    with pytest.raises(ValueError, match="y was given beside PrivateParts"):
+        here.score_private(parts(folder), [1.0])
+    change(folder, 0, **{TARGET: lambda rows: rows[TARGET].where(rows.index > 3)})
+    with pytest.raises(ValueError, match="bucket .: y=.outcome. has missing"):
+        here.score_private(parts(folder))
+    assert len(here.accountant.entries()) == n
+
+
+def test_other_columns_in_one_part(folder):
+    path = folder / "part-2.parquet"
+    pd.read_parquet(path).rename(columns={"b": "B"}).to_parquet(path, index=False)
+    with pytest.raises(ValueError, match="part 2 .* has other columns than part 0: 'B'"):
+        parts(folder)
+
+
+def test_no_parts(tmp_path):
+    for paths in (tmp_path, [], tmp_path / "nothing.parquet"):
+        with pytest.raises(ValueError, match="Give Parquet files, or a folder of them"):
+            parts(paths)
+    (tmp_path / "a.parquet").write_text("no parquet")
+    with pytest.raises(ValueError, match=re.escape("part 0 ('a.parquet') is no Parquet file")):
+        parts(tmp_path)
+
+
+def test_an_empty_part_is_no_fault(folder):
+    path = folder / "part-3.parquet"
+    pd.read_parquet(path).iloc[:0].to_parquet(path, index=False)
+    here = model(random_state=None).fit(parts(folder), X_public=PublicData(public_rows()))
+    assert here.coef_.any()
+
+
+def test_more_buckets_than_owners_is_no_fault(tmp_path):
+    split(table(300, 8), tmp_path / "parts")
+    many = parts(tmp_path / "parts", n_buckets=40, scratch=tmp_path)
+    here = ensemble(n_teachers=8, accountant=budget(100.0))
+    labels = here.fit(many, **NUMBERS).pool_labels_
+    assert labels.n_answered
+    fitted = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(100.0), epsilon=90.0)
+    fitted.fit(many, X_public=PublicData(public_rows()))
+    assert np.isfinite(fitted.score_private(many).r2)
