@@ -1,0 +1,159 @@
+"""Dask, also with killed workers, Spark and joblib: the same bits, and nothing left on disk."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from tests._programs import python_environment, run_python
+from tests.distributed._parts import OWNER, TARGET, budget, public_rows, split, table
+
+from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
+from secretballot.distributed import PrivateParts
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+
+PHASES = ("exchange", "training", "voting", "round")
+
+
+def on_dask(folder, scratch, *phases):
+    """Run both estimators on a cluster of its own, whose workers are killed in some phases."""
+    scratch.mkdir(exist_ok=True)
+    program = ("-m", "tests.distributed._cluster", str(folder), str(scratch), *phases)
+    done = run_python(*program, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows") / "parts"
+    split(table(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def in_memory(folder):
+    """Return what both estimators release of the same rows in memory."""
+    rows = pd.concat(pd.read_parquet(path) for path in sorted(folder.glob("*.parquet")))
+    rows = rows.reset_index(drop=True)
+    pool = public_rows()
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=budget(), random_state=0)
+    X = rows.drop(columns=[TARGET, OWNER])
+    model.fit(X, rows[TARGET], X_public=PublicData(pool), owners=rows[OWNER])
+    ensemble = PrivateTeacherEnsemble(
+        DecisionTreeClassifier(max_depth=3),
+        n_teachers=30,
+        classes=[0, 1],
+        reservation=10,
+        accountant=budget(),
+        random_state=0,
+    )
+    numbers = pool[["a", "b"]].fillna(0)
+    X = X[["a", "b"]]
+    ensemble.fit(X, rows[TARGET], X_public=PublicData(numbers), owners=rows[OWNER])
+    return {
+        "coef": model.coef_.ravel().view(np.int64).tolist(),
+        "labels": ensemble.pool_labels_.labels.tolist(),
+        "later": ensemble.predict_private(numbers[:10]).labels.tolist(),
+        "spent": [repr(each.accountant.spent()) for each in (model, ensemble)],
+    }
+
+
+def test_dask_with_workers_killed_in_all_phases(folder, in_memory, tmp_path):
+    pytest.importorskip("distributed", reason="the dask extra is not installed")
+    here = on_dask(folder, tmp_path / "scratch", *PHASES)
+    assert here.pop("n_killed") == len(PHASES)
+    assert here.pop("left") == []
+    assert here == in_memory
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("time", range(10))
+@pytest.mark.parametrize("phase", PHASES)
+def test_dask_with_a_worker_killed_in_one_phase(phase, time, folder, in_memory, tmp_path):
+    pytest.importorskip("distributed", reason="the dask extra is not installed")
+    here = on_dask(folder, tmp_path / "scratch", phase)
+    assert here.pop("n_killed") == 1
+    assert here.pop("left") == []
+    assert here == in_memory
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Return a Spark session on this machine, or one through Spark Connect's client."""
+    sql = pytest.importorskip("pyspark.sql", reason="the spark extra is not installed")
+    try:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["PYTHONPATH"] = python_environment()["PYTHONPATH"]
+        session = (
+            sql.SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.log.level", "ERROR")
+            .getOrCreate()
+        )
+    except Exception as error:
+        pytest.skip(f"no Java for Spark ({type(error).__name__})")
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_spark(spark, folder, in_memory, tmp_path):
+    frame = spark.read.parquet(str(folder))
+    parts = PrivateParts.from_spark(frame, y=TARGET, owners=OWNER, scratch=tmp_path, n_buckets=3)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=budget(), random_state=0)
+    model.fit(parts, X_public=PublicData(public_rows()))
+    assert model.coef_.ravel().view(np.int64).tolist() == in_memory["coef"]
+    parts.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_dask_frame(folder, in_memory, tmp_path):
+    pytest.importorskip("distributed", reason="the dask extra is not installed")
+    dask = pytest.importorskip("dask.dataframe", reason="dask has no data frames here")
+    from distributed import Client
+
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+    ) as client:
+        frame = dask.read_parquet(str(folder))
+        parts = PrivateParts.from_dask(frame, y=TARGET, owners=OWNER, scratch=tmp_path)
+        model = PrivateLogisticRegression(classes=[0, 1], accountant=budget(), random_state=0)
+        model.fit(parts, X_public=PublicData(public_rows()))
+        assert parts._engine.client is client
+    assert model.coef_.ravel().view(np.int64).tolist() == in_memory["coef"]
+    parts.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, sys
+from tests.distributed._parts import OWNER, TARGET
+from secretballot.distributed import PrivateParts
+parts = PrivateParts(sys.argv[1], y=TARGET, owners=OWNER, scratch=sys.argv[2])
+buckets = parts.exchange(["a"], bytes(16))
+print(oct(os.stat(buckets.folder.path).st_mode & 0o777))
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an open file is not deleted there")
+def test_what_a_killed_client_left_is_deleted_by_the_next_one(folder, tmp_path):
+    done = run_python("-c", KILLED, folder, tmp_path)
+    assert done.stdout.strip() == "0o700"
+    (left,) = tmp_path.iterdir()
+    assert list(left.glob("bucket-*/*.arrow"))
+    parts = PrivateParts(folder, y=TARGET, owners=OWNER, scratch=tmp_path)
+    buckets = parts.exchange(["a"], bytes(16))
+    assert not left.exists()
+    buckets.delete()
+    assert list(tmp_path.iterdir()) == []
