@@ -25,7 +25,7 @@ WORDS = {
     "exchange": "Exchange.write_part",
     "training": "_train_bucket",
     "voting": "_ask",
-    "round": "BucketVectors.sum",
+    "round": "residual_sums",
 }
 
 

@@ -174,7 +174,6 @@ def _run(
         scope=scope,
     )
 
-    rows = data.private.rows(features)
     other = None
     if search is not None:
         other, _ = feature_map(model, data, "kernel", size)
@@ -190,6 +189,10 @@ def _run(
         scope,
         is_needed=has_few_public_rows(data),
     )
+    if placement is None:
+        rows = data.private.rows(features)
+    else:
+        data.private.check_cells(features)
     calibrate = partial(
         accountant.calibrate,
         lambda sigma: response.mechanism(sigma, features, data.weight),

@@ -40,20 +40,20 @@ class BucketVectors:
     stored: str
     paired: PairedBins | None = None
 
-    def store(self, bucket: int) -> None:
-        """Read the rows of a bucket, and store their features if they are one-hot."""
-        stored = StoredRows.of(self._read(bucket))
+    def store(self, rows: PrivateRows, bucket: int) -> None:
+        """Store the vectors of a bucket, if they are one-hot; others are computed every time."""
+        stored = StoredRows.of(rows)
         if stored is not None:
             stored.save(self._path(bucket))
 
     def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
         """Compute sums of one bucket's vectors."""
         path = self._path(bucket)
-        rows = StoredRows.load(path).rows() if os.path.exists(path) else self._read(bucket)
+        if os.path.exists(path):
+            rows = StoredRows.load(path).rows()
+        else:
+            rows = self.vectors(read_bucket(self.exchange, bucket))
         return function(rows if self.paired is None else rows.with_cells(self.paired))
-
-    def _read(self, bucket: int) -> PrivateRows:
-        return self.vectors(read_bucket(self.exchange, bucket))
 
     def _path(self, bucket: int) -> str:
         return os.path.join(self.stored, f"{bucket}.rows")
@@ -76,13 +76,11 @@ class PartedRows:
     total: float
 
     @classmethod
-    def read(cls, buckets: Buckets, vectors: Vectors) -> PartedRows:
-        """Read all rows once. One-hot features are stored; others are computed again each time."""
+    def of(cls, buckets: Buckets, vectors: Vectors) -> PartedRows:
+        """Return rows whose vectors are yet to be stored."""
         stored = os.path.join(buckets.folder.path, f"features-{uuid4().hex}")
         os.mkdir(stored, 0o700)
         of_bucket = BucketVectors(buckets.exchange, vectors, stored)
-        for _ in buckets.map_filled(of_bucket.store):
-            pass
         return cls(buckets, of_bucket, float(buckets.n_owners))
 
     def with_cells(self, features: PairedBins) -> PartedRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.distributed import BucketRows, Buckets, target_errors
+from secretballot.distributed import BucketRows, Buckets, read_bucket, target_errors
 from secretballot.linear.features import AdditiveBins, ColumnChoice, FeatureMap, Floats
-from secretballot.linear.input._parted_rows import PartedRows
+from secretballot.linear.input._parted_rows import BucketVectors, PartedRows
 from secretballot.linear.rounds import PrivateRows, Response, RowSums, Targets
 from secretballot.schema import RowSchema, columns_of, read_numbers, warn_misfits
 from secretballot.scoring import People
@@ -31,6 +31,10 @@ class PrivateSource(ABC):
     @abstractmethod
     def rows(self, features: FeatureMap) -> RowSums:
         """Read all rows as vectors of features, and return what adds them up."""
+
+    @abstractmethod
+    def check_cells(self, features: FeatureMap) -> None:
+        """Read all cells before anything is spent, if sums for another release don't."""
 
     @abstractmethod
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
@@ -102,6 +106,10 @@ class TableSource(PrivateSource):
         for _ in rows.blocks():
             pass
         return rows
+
+    def check_cells(self, features: FeatureMap) -> None:
+        """Read all cells."""
+        self.rows(features)
 
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
         """Sum the votes for the ranks of a grid."""
@@ -175,10 +183,23 @@ class PartSource(PrivateSource):
 
     buckets: Buckets
     reader: RowReader
+    _misfits: Counter[Hashable] = field(default_factory=Counter)  # cells, by column
+    _n_rows: list[int] = field(default_factory=list)  # of each bucket
 
     def rows(self, features: FeatureMap) -> RowSums:
         """Read all rows in the engine's workers, which keep one-hot features in files."""
-        return PartedRows.read(self.buckets, partial(_vectors, self.reader, features))
+        rows = PartedRows.of(self.buckets, partial(_vectors, self.reader, features))
+        self._misfits.clear()
+        self._n_rows.clear()
+        for n_bucket, misfits in self.buckets.map_filled(
+            partial(_store, self.reader, features, rows.of_bucket)
+        ):
+            self._n_rows.append(n_bucket)
+            self._misfits.update(misfits)
+        return rows
+
+    def check_cells(self, features: FeatureMap) -> None:
+        """Do nothing: the sums of any release read all cells before it."""
 
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
         """Sum the votes for the ranks of a grid."""
@@ -199,11 +220,8 @@ class PartSource(PrivateSource):
 
     def warn_misfits(self) -> None:
         """Warn, after a release, of columns with many cells that do not fit."""
-        n_rows, counts = 0, Counter[Hashable]()
-        for n_bucket, part in self._map(_count_misfits):
-            n_rows += n_bucket
-            counts.update(part)
-        warn_misfits({name: count / n_rows for name, count in counts.items()})
+        n_rows = sum(self._n_rows)
+        warn_misfits({name: count / n_rows for name, count in self._misfits.items()})
 
     def close(self) -> None:
         """Delete the rows that were exchanged."""
@@ -218,9 +236,13 @@ def _vectors(reader: RowReader, features: FeatureMap, rows: BucketRows) -> Priva
     return reader.read(rows).vectors(features)
 
 
-def _count_misfits(source: TableSource) -> tuple[int, dict[Hashable, int]]:
-    counts = {name: int(rows.sum()) for name, rows in source.misfits.items()}
-    return len(source.shares), counts
+def _store(
+    reader: RowReader, features: FeatureMap, of_bucket: BucketVectors, bucket: int
+) -> tuple[int, dict[Hashable, int]]:
+    """Store the vectors of a bucket, and return its number of rows and of misfits."""
+    source = reader.read(read_bucket(of_bucket.exchange, bucket))
+    of_bucket.store(source.vectors(features), bucket)
+    return len(source.shares), {name: int(rows.sum()) for name, rows in source.misfits.items()}
 
 
 def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:

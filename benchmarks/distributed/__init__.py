@@ -1,0 +1,1 @@
+"""Private rows in parts on Dask: time, memory, growth."""
