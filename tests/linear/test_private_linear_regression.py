@@ -208,3 +208,16 @@ def test_histogram_reads_normal_residuals():
     assert large > 0.6
     assert (np.diff(noisy.below) >= 0).all()
     assert len(noisy.below) == len(_EDGES)
+
+
+@pytest.mark.parametrize("features", ["additive", "linear"])
+def test_generous_bounds_on_one_side_cost_little(features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(62_000, 3))
+    y = 20 * X[:, 0] + 10 * X[:, 1] + rng.normal(scale=15, size=len(X))
+    scores = []
+    for bounds in ((-100, 100), (-100, 1500), (-3000, 100)):
+        here = model(features=features, target_bounds=bounds)
+        here.fit(X[:60_000], y[:60_000], X_public=PublicData(X[60_000:60_400]))
+        scores.append(here.score(X[60_400:], y[60_400:]))
+    assert min(scores) > scores[0] - 0.05 > 0.6

@@ -21,7 +21,7 @@ from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
-from secretballot.linear.rounds import NumberResponse, Targets
+from secretballot.linear.rounds import NumberResponse, Targets, centred_coefficients
 from secretballot.scoring import (
     ErrorScale,
     RegressionScorePrice,
@@ -295,7 +295,9 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.coef_error_ = self.coef_error_[0] * half
         self._centred_error = self._centred_error * half
         self._half_range, self._residuals = half, rounds.histogram
-        if not (np.abs(self.coef_) > CLEAR_EFFECT * self.coef_error_).any():
+        centred = half * centred_coefficients(fitted.features.groups, coefficients)
+        is_clear = np.abs(centred) > CLEAR_EFFECT * self._centred_error[0]
+        if not is_clear.any():
             warn_target_bounds((low, high), self.intercept_, rounds.histogram.variance**0.5)
         return self
 

@@ -5,7 +5,7 @@ from secretballot.linear.rounds._label_response import LabelResponse
 from secretballot.linear.rounds._number_response import NumberResponse
 from secretballot.linear.rounds._output import ClassifierResponse
 from secretballot.linear.rounds._pair_rounds import resized
-from secretballot.linear.rounds._posterior import Posterior
+from secretballot.linear.rounds._posterior import Posterior, centred_coefficients
 from secretballot.linear.rounds._private_sums import (
     BinnedResiduals,
     PrivateRows,
@@ -42,6 +42,7 @@ __all__ = [
     "RoundPlan",
     "RowSums",
     "Targets",
+    "centred_coefficients",
     "resized",
     "shows_correlations",
 ]

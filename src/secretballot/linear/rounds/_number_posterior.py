@@ -41,6 +41,8 @@ class NumberRound:
         Share of residuals that were not clipped, by which means move with the coefficients.
     variance : float
         Mean square of the clipped residuals.
+    scale : float
+        Size at which residuals were clipped.
     noise : float or ndarray of shape (n_features,)
         Standard deviation of the noise on each mean.
     """
@@ -49,7 +51,33 @@ class NumberRound:
     coefficients: Floats
     unclipped: float
     variance: float
+    scale: float
     noise: float | Floats
+
+    def centred(self, means: Floats, mean_errors: Floats | float, variance: float) -> NumberRound:
+        """Return the first round with residuals from the mean target, instead of from 0.
+
+        Targets far from 0 would make the difference of reference and private rows a large error.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_features,)
+            Means of the features over the private rows, with their errors.
+        mean_errors : float or ndarray of shape (n_features,)
+            Standard deviations.
+        variance : float
+            Variance of the targets.
+        """
+        centre = float(self.mean @ means / (means @ means))
+        coefficients = self.coefficients.copy()
+        coefficients[0] += centre
+        return replace(
+            self,
+            mean=self.mean - centre * means,
+            coefficients=coefficients,
+            variance=variance,
+            noise=np.hypot(self.noise, centre * mean_errors),
+        )
 
     def padded(self, n_more: int) -> NumberRound:
         """Return the round with more features, of which it says nothing."""

@@ -179,13 +179,13 @@ class NumberRounds:
             coefficients=coefficients[:, 0],
             unclipped=histogram.unclipped,
             variance=histogram.variance,
+            scale=histogram.scale,
             noise=factor * self.plan.mechanism.sigma,
         )
 
 
 def mean_residual(
     round_: NumberRound,
-    scale: float,
     reference: ReferenceRows,
     means: FeatureMeans,
     coefficients: Floats,
@@ -198,8 +198,6 @@ def mean_residual(
     Parameters
     ----------
     round_ : NumberRound
-    scale : float
-        Size at which residuals were clipped.
     reference : ReferenceRows
     means : FeatureMeans
     coefficients : ndarray of shape (1 + n_features,)
@@ -212,7 +210,7 @@ def mean_residual(
     present = float(reference.means(np.ones((len(reference.weights), 1)))[:n_features].sum())
     present /= n_columns
     noise = float(np.ravel(round_.noise)[0]) * n_features**0.5 / n_columns
-    bias = (1 - round_.unclipped) * scale / 2
+    bias = (1 - round_.unclipped) * round_.scale / 2
     variance = (noise**2 + bias**2) / round_.unclipped**2 + score_variance
     return (clipped / round_.unclipped - score) / present, variance / present**2
 
@@ -234,11 +232,7 @@ def move_intercept(
     means : FeatureMeans
     """
     values = posterior.coefficients[:, 0]
-    noises = [float(np.ravel(round_.noise)[0]) for round_ in rounds]
-    estimates = [
-        mean_residual(round_, noise / noises[0], reference, means, values)
-        for round_, noise in zip(rounds, noises, strict=True)
-    ]
+    estimates = [mean_residual(round_, reference, means, values) for round_ in rounds]
     residuals, variances = np.array(estimates).T
     coefficients = posterior.coefficients.copy()
     coefficients[0] += np.average(residuals, weights=1 / variances)
@@ -269,9 +263,15 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     """
     rounds = NumberRounds(plan)
     first, histogram, sums, reference, means = rounds.ask_first()
-    done, released = [first], [sums]
+    first = replace(first, unclipped=1.0)
+    variance = histogram.spread
+    if means is None:
+        centred = first.centred(*reference.dense_means(plan.n_people), variance)
+    else:
+        centred = first.centred(means.values, means.noise, variance)
+    done, released = [centred], [sums]
     posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
-    posterior = posterior.scaled(first.variance)
+    posterior = posterior.scaled(variance)
     wide = histogram
     while True:
         posterior = fit_number_posterior(
@@ -279,7 +279,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
         )
         if len(done) == plan.n_rounds:
             break
-        scale = histogram.efficient_scale(rounds.loss(first.variance), _TOLERANCE * first.variance)
+        scale = histogram.efficient_scale(rounds.loss(variance), _TOLERANCE * variance)
         if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
             paired = rounds.ask_pairs(reference, posterior.coefficients, histogram, scale)
             if paired is not None:
@@ -287,7 +287,8 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
                 reference = reference.with_cells(paired)
                 sizes = [pair.n_cells for pair in paired.pairs]
                 done = [round_.padded(sum(sizes)) for round_ in done]
-                posterior = posterior.padded(sizes, first.variance)
+                first = first.padded(sum(sizes))
+                posterior = posterior.padded(sizes, variance)
         if len(done) == plan.n_rounds - 1:
             scale = min(_LAST_FACTOR * last_scale(wide, histogram), 1.0)
         next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)
@@ -295,7 +296,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
         released.append(sums)
     if means is not None:
         # Nothing was clipped in the first round, and little in the last.
-        least_clipped = [replace(done[0], unclipped=1.0), *done[1:][-1:]]
+        least_clipped = [first, *done[1:][-1:]]
         posterior = move_intercept(posterior, least_clipped, reference, means)
     change = posterior.coefficients[:, 0] - done[-1].coefficients
     moved = float(reference.weights @ reference.scores(change))

@@ -326,6 +326,21 @@ def updated_variances(
     return np.clip(variances, _LEAST_PART * expected * scale, _LARGEST_VARIANCE * scale)
 
 
+def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
+    """Return coefficients less the mean on which their group is centred, without the intercept.
+
+    Parameters
+    ----------
+    groups : sequence of PriorGroup
+    coefficients : ndarray of shape (1 + n_features,)
+        The intercept first.
+    """
+    centred = coefficients[1:].copy()
+    for group in groups:
+        centred[group.place] -= coefficients[1:][group.centred_on].mean()
+    return centred
+
+
 def centred_variances(groups: Groups, covariance: Floats) -> Floats:
     """Compute the variances of coefficients less the mean on which they are centred."""
     variances = np.diag(covariance).copy()

@@ -105,6 +105,20 @@ class ReferenceRows:
         """Estimate the means of features times values: (n_features, n_columns)."""
         return self.design.sums(values * self.weights[:, None])
 
+    def dense_means(self, n_people: float) -> tuple[Floats, Floats]:
+        """Estimate the means of dense features over the private rows, and their errors.
+
+        Parameters
+        ----------
+        n_people : float
+            Number of private rows, or owners.
+        """
+        features = self.design.features
+        assert isinstance(features, np.ndarray)
+        means = np.asarray(self.weights @ features)
+        variances = self.weights @ (features - means) ** 2
+        return means, np.sqrt(variances * (1 / self.effective_size + 1 / n_people))
+
     def products(self, values: Floats) -> Floats:
         """Estimate the means of f f' times values: (n_columns, n_features, n_features)."""
         return self.design.products(values * self.weights[:, None])

@@ -96,6 +96,11 @@ class ResidualHistogram:
         inside = np.diff(self._levels) @ squares + self._near * near
         return float(inside + self.large - self._near) * self.scale**2
 
+    @property
+    def spread(self) -> float:
+        """Variance of the residuals."""
+        return float(np.var(self.points()))
+
     def clipped_at(self, scale: float) -> tuple[float, float]:
         """Return the share of residuals that another scale does not clip, and their mean square."""
         if scale >= self.scale:
