@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -85,21 +87,25 @@ def test_dask_with_a_worker_killed_in_one_phase(phase, time, folder, in_memory, 
 
 @pytest.fixture(scope="module")
 def spark():
-    """Return a Spark session on this machine, or one through Spark Connect's client."""
+    """Return a session of Spark on this machine, through Spark Connect where it is installed."""
     sql = pytest.importorskip("pyspark.sql", reason="the spark extra is not installed")
-    try:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ["PYTHONPATH"] = python_environment()["PYTHONPATH"]
-        session = (
-            sql.SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.log.level", "ERROR")
-            .getOrCreate()
-        )
-    except Exception as error:
-        pytest.skip(f"no Java for Spark ({type(error).__name__})")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java for Spark")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = python_environment()["PYTHONPATH"]
+    loopback = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+    }
+    builder = sql.SparkSession.builder.config(map=loopback)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of settings that hold from the start only
+        try:
+            session = builder.remote("local[2]").getOrCreate()
+        except ImportError:
+            session = builder.master("local[2]").getOrCreate()
     yield session
     session.stop()
 
