@@ -5,6 +5,7 @@ from secretballot import audit as audit
 from secretballot import checks as checks
 from secretballot import collaboration as collaboration
 from secretballot import datasets as datasets
+from secretballot import distributed as distributed
 from secretballot import divergences as divergences
 from secretballot import ensemble as ensemble
 from secretballot import inspection as inspection

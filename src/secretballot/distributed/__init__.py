@@ -1,5 +1,9 @@
-"""Private rows in parts that no machine holds together, on Dask, Spark or joblib."""
+"""Private rows in parts that no machine holds together, on Dask, Spark or joblib.
 
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot._public import published
 from secretballot.distributed._buckets import BucketRows as BucketRows
 from secretballot.distributed._buckets import Buckets as Buckets
 from secretballot.distributed._buckets import read_bucket as read_bucket
@@ -9,3 +13,7 @@ from secretballot.distributed._private_parts import PrivateParts as PrivateParts
 from secretballot.distributed._tasks import PartError as PartError
 from secretballot.distributed._tasks import map_tasks as map_tasks
 from secretballot.distributed._tasks import target_errors as target_errors
+
+__all__ = ["Engine", "PrivateParts"]
+
+published(globals())

@@ -64,9 +64,27 @@ class PrivateParts:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-    >>> from secretballot.datasets import load_adult
+    >>> from secretballot.distributed import PrivateParts
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"x": rng.normal(size=9000), "person": np.arange(9000) // 3})
+    >>> rows["y"] = (rows["x"] + rng.normal(size=9000) > 0).astype(int)
+    >>> pool = PublicData(pd.DataFrame({"x": rng.normal(size=300)}))
+    >>> accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="owner")
+    >>> with TemporaryDirectory() as folder:
+    ...     for part, place in enumerate(np.split(np.arange(9000), 3)):
+    ...         rows.iloc[place].to_parquet(Path(folder) / f"{part}.parquet")
+    ...     parts = PrivateParts.from_parquet(folder, y="y", owners="person")
+    ...     model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
+    ...     model = model.fit(parts, X_public=pool)
+    >>> parts
+    PrivateParts(3 parts, y='y', owners='person')
+    >>> bool(model.predict_proba(pd.DataFrame({"x": [1.5]}))[0, 1] > 0.5)
+    True
     """
 
     def __init__(
