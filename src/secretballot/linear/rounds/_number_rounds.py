@@ -265,11 +265,8 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     first, histogram, sums, reference, means = rounds.ask_first()
     first = replace(first, unclipped=1.0)
     variance = histogram.spread
-    if means is None:
-        centred = first.centred(*reference.dense_means(plan.n_people), variance)
-    else:
-        centred = first.centred(means.values, means.noise, variance)
-    done, released = [centred], [sums]
+    done = [first.centred(*reference.private_means(plan.n_people, means), variance)]
+    released = [sums]
     posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
     posterior = posterior.scaled(variance)
     wide = histogram

@@ -105,19 +105,28 @@ class ReferenceRows:
         """Estimate the means of features times values: (n_features, n_columns)."""
         return self.design.sums(values * self.weights[:, None])
 
-    def dense_means(self, n_people: float) -> tuple[Floats, Floats]:
-        """Estimate the means of dense features over the private rows, and their errors.
+    def private_means(
+        self, n_people: float, released: FeatureMeans | None
+    ) -> tuple[Floats, Floats]:
+        """Estimate the means of features over the private rows, and their standard errors.
 
         Parameters
         ----------
         n_people : float
             Number of private rows, or owners.
+        released : FeatureMeans or None
+            Released means, with which those of these rows are combined by their variances.
         """
         features = self.design.features
-        assert isinstance(features, np.ndarray)
-        means = np.asarray(self.weights @ features)
-        variances = self.weights @ (features - means) ** 2
-        return means, np.sqrt(variances * (1 / self.effective_size + 1 / n_people))
+        squares = features.power(2) if isinstance(features, csr_array) else features**2
+        means = np.asarray(features.T @ self.weights)
+        spread = np.maximum(np.asarray(squares.T @ self.weights) - means**2, 1e-12)
+        variances = spread * (1 / self.effective_size + 1 / n_people)
+        if released is not None:
+            share = variances / (variances + released.noise**2)
+            means = means + share * (released.values - means)
+            variances = share * released.noise**2
+        return means, np.sqrt(variances)
 
     def products(self, values: Floats) -> Floats:
         """Estimate the means of f f' times values: (n_columns, n_features, n_features)."""
