@@ -127,6 +127,12 @@ def test_units_and_relations(unit, promise, assumption, relation):
         ([{"features_from": "frozen"}], "saw no private row is its user's word", "rows alone"),
         ([{"bags_formed_by": "label"}, {}], "In 1 of 2 releases THE BAGS WERE FORMED", "promised"),
         ([{"bags_formed_by": "group"}], "which bag each belongs to", "FORMED BY LABEL"),
+        (
+            [{"bags_formed_by": "not said"}],
+            "That no instance is in two bags is the caller",
+            "FORMED",
+        ),
+        ([{"bags_formed_by": "group"}], "which bag each belongs to", "in two bags"),
         ([{"min_count_promised": 5}], "at least 5 of each class", "FORMED BY LABEL"),
         ([{"min_count_promised": 0}], "which bag each belongs to", "promised"),
     ],

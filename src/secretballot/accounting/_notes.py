@@ -180,8 +180,10 @@ NOTE_WORDS: dict[str, NoteWord] = {
     ),
     "bags_formed_by": _typed(str, "a string")._replace(
         sentences={
+            "not said": "In {} bags were given as lists of labels. That no instance is in two bags "
+            "is the caller's word.",
             "label": "In {} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES THE LABELS AWAY. The "
-            "guarantee covers the published proportions only."
+            "guarantee covers the published proportions only.",
         },
         outside={"label": "labels, which membership in a bag gives away"},
     ),

@@ -46,6 +46,8 @@ def publish_proportions(
     ----------
     y_bags : Bags, or sequence of array-like of shape (n_instances,)
         The private labels of each bag. Every instance is in one bag, and not because of its label.
+        That no instance is in two bags of a list is the caller's word, and the statement says so;
+        bags of `Bags.from_groups` are disjoint.
     classes : array-like of shape (n_classes,)
         All classes there are; public, so named rather than learned. A class may be absent.
     epsilon, delta : float
@@ -74,7 +76,7 @@ default="auto"
     Raises
     ------
     ValueError
-        If a bag is empty, a label is none of `classes`, a mechanism of your own costs more than
+        If a bag is empty or given twice, a label is none of `classes`, a mechanism of your own costs more than
         `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then. That a promise
         was broken is outside the guarantee, and must stay with the publisher.
     BudgetExceededError
