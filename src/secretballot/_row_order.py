@@ -19,7 +19,7 @@ def check_row_order(name: str, values: object, X: object) -> None:
         return
     if len(index) != len(labels) or index.equals(labels):
         return
-    if not index.isin(labels).any() and not _is_plain(index) and not _is_plain(labels):
+    if not index.isin(labels).any() and not is_plain(index) and not is_plain(labels):
         raise ValueError(
             f"{name} has other index labels than X, and rows are matched by position: are they of "
             f"the same rows? Pass {name}.loc[X.index], or {name}.to_numpy() if the order is right "
@@ -33,7 +33,7 @@ def check_row_order(name: str, values: object, X: object) -> None:
         )
 
 
-def _is_plain(index: Any) -> bool:
+def is_plain(index: Any) -> bool:
     """Return True for the index 0, 1, 2, ..., which may have been made anew."""
     return index.nlevels == 1 and bool(np.array_equal(index, np.arange(len(index))))
 

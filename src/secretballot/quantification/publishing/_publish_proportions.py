@@ -76,9 +76,9 @@ default="auto"
     Raises
     ------
     ValueError
-        If a bag is empty or given twice, a label is none of `classes`, a mechanism of your own costs more than
-        `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then. That a promise
-        was broken is outside the guarantee, and must stay with the publisher.
+        If a bag is empty or given twice, a label is none of `classes`, a mechanism of your own
+        costs more than `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then.
+        That a promise was broken is outside the guarantee, and must stay with the publisher.
     BudgetExceededError
         If the release does not fit what is left of `accountant`.
 
