@@ -166,14 +166,14 @@ def check_input(
         # Either table may lack columns that are not read.
         validate_data(model, table, reset=True, skip_check_array=True)
     choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
+    n_given = {np.shape(rows)[1] for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
     if model.accountant.unit == "row":
         warn_repeated_rows(X)
     if pool is not None:
-        has_other_columns = is_by_name and np.shape(pool)[1] != choice.n_columns
         pool = choice.select(pool, "X_public")
-        if has_other_columns and not declared_private(X_public):
+        if is_by_name and n_given != {choice.n_columns} and not declared_private(X_public):
             check_no_shared_rows(pool, table)  # whole rows could not be compared
     names, columns = list(choice.names), list[PublicColumn]()
     schema, days = row_schema(model, table, pool, names)
