@@ -22,6 +22,7 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._label_proportions import read_table
+from secretballot.schema import warn_repeated_rows
 
 #: Of fewer instances, groups may be like the labels by chance.
 _FEWEST_COMPARED = 20
@@ -103,6 +104,7 @@ class Bags:
             check_row_order(name, values, other, reference)
         names, codes = encode_ids("groups", groups, _count_instances(X, y))  # type: ignore[arg-type]
         if y is not None:
+            warn_repeated_rows(y if X is None else X, "y" if X is None else "X", "label")
             _check_no_labels(codes, array_of_values(y))
         rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         return cls._from_rows(X, y, rows, tuple(names), "group")

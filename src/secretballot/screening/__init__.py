@@ -14,6 +14,5 @@ from secretballot.screening._private_extremes import (
 )
 from secretballot.screening._public_rows_check import PublicRowsCheck as PublicRowsCheck
 from secretballot.screening._public_rows_check import totals_outside as totals_outside
-from secretballot.screening._repeated_rows import warn_repeated_rows as warn_repeated_rows
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
 from secretballot.screening._target_column import check_target_left_out as check_target_left_out

@@ -20,6 +20,7 @@ from secretballot.schema import (
     columns_of,
     read_bounds,
     read_numbers,
+    warn_repeated_rows,
 )
 from secretballot.scoring import People
 from secretballot.screening import warn_private_extremes
@@ -185,6 +186,8 @@ def private_quantiles(
         for name, values in zip(names, columns_of(table), strict=True)
         if name in declared
     }
+    if owners is None:
+        warn_repeated_rows(X)
     warn_private_extremes("bounds", declared, columns)
     rank_grid = RankGrid.between(list(columns), declared, n_bins)
     sums = rank_grid.sums(list(columns.values()), people.weights, people.n)

@@ -23,6 +23,7 @@ from secretballot.mechanisms import (
     StableTopK,
     TopK,
 )
+from secretballot.schema import warn_repeated_rows
 from secretballot.selection._item_counts import (
     CountsInput,
     ItemCounts,
@@ -188,6 +189,8 @@ default="stable"
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most
     owner_of_row = _owner_of_row(counts, owners, accountant)
     check_names_items(counts)
+    if owners is None and is_matrix(counts):
+        warn_repeated_rows(counts, "counts", accountant.unit)
     items = ItemCounts.from_input(counts, grid, owner_of_row)
     if not is_matrix(counts) and max_contribution is None and grid == 1:
         items.check_whole()

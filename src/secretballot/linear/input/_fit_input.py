@@ -48,6 +48,7 @@ from secretballot.schema import (
     date_bounds,
     missing_cells,
     read_bounds,
+    warn_repeated_rows,
 )
 from secretballot.scoring import People
 from secretballot.screening import (
@@ -55,7 +56,6 @@ from secretballot.screening import (
     check_no_shared_rows,
     check_target_left_out,
     warn_private_extremes,
-    warn_repeated_rows,
 )
 
 if TYPE_CHECKING:
