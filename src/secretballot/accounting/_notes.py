@@ -161,7 +161,8 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "public": "In {} what rows are described by (bins, scales, components) was fitted on "
             "public rows alone.",
             "declared": "In {} the bounds and categories that rows are described by were declared "
-            "by whoever fitted, without looking at private rows, and are public.",
+            "by whoever fitted, without looking at private rows (but at what is listed above), and "
+            "are public.",
             "frozen": "In {} rows were described by a transformer that had been fitted beforehand. "
             "That it saw no private row is its user's word.",
         }
