@@ -32,8 +32,8 @@ def check_readable_numbers(
         if np.isnan(read_numbers(as_read[name])).all() and not missing_cells(cells[name]).all():
             raise ValueError(
                 f"no private cell of the column {name!r} can be read as the number or date that "
-                f"bounds[{name!r}] declares: the fit would learn nothing from them. Nothing was "
-                "released or spent. Pass numbers as numbers, and read dates with "
+                f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as "
+                "numbers (with decimal points), and read dates with "
                 "pandas.to_datetime(X[column], dayfirst=True), if that is how they are written. "
                 f"{NOT_FOR_PUBLICATION}"
             )

@@ -31,6 +31,7 @@ from secretballot.selection._item_counts import (
     check_names_items,
     is_matrix,
 )
+from secretballot.selection._release_scope import release_scope
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
@@ -153,7 +154,7 @@ default="stable"
         for an unknown domain, or owners and the accountant's unit don't go together; nothing is
         spent.
     BudgetExceededError
-        If the remaining budget is too small.
+        If the remaining budget is too small, or less than `epsilon`.
 
     See Also
     --------
@@ -201,7 +202,7 @@ default="stable"
         # An empty list is private too: it is treated like one item without contributions.
         items = ItemCounts(np.zeros(1), np.empty(0, dtype=object))
     table = items.counts[None]
-    scope = None if epsilon is None else accountant.scope(epsilon)
+    scope = release_scope(accountant, epsilon)
     limits = ("the mechanism's weight", "its max_items")
     if isinstance(mechanism, str):
         limits = ("max_contribution", "max_items")
