@@ -134,8 +134,8 @@ NOTE_WORDS: dict[str, NoteWord] = {
     ),
     "priced": _choice(
         {
-            "as one plan": "In {} all rows were one plan, fixed before anything was drawn, and "
-            "cost its exact worst case, whatever was released."
+            "as one plan": "In {} the price of all answers was fixed before anything was drawn: "
+            "the most that they could reveal, whatever the data were."
         }
     ),
     "split_by": _choice(
@@ -167,6 +167,8 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "That it saw no private row is its user's word.",
         }
     ),
+    "model": _typed(str, "a string"),
+    "n_columns": NoteWord("a count", _is_count),
     "measured": _typed(str, "a string"),
     "n_counted": NoteWord("a count", _is_count),
     "counted_from": NoteWord(

@@ -211,6 +211,7 @@ def _run(
     note: dict[str, object] = {
         **response.note,
         "features_from": origin,
+        "n_columns": len(data.names),
         "n_counted": data.n_units,
     }
     if data.levels is not None:

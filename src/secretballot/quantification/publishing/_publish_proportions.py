@@ -64,8 +64,11 @@ default="auto"
         For the Dirichlet mechanism; "auto" is the one that distorts least.
     accountant : PrivacyAccountant, default=None
         The budget, with ``unit="label"``. None opens one of `epsilon` and `delta` for this release
-        alone, with basic composition (order infinity). It adds to any other budget of the same
-        people, and protects a label of an owner, not all labels of one.
+        alone, with basic composition (order infinity), in a ledger that is deleted with the
+        program. It is another budget than that of models of the same people: their epsilons and
+        deltas add up, though each statement speaks of its own alone. Name it, with
+        ``PrivacyAccountant(epsilon, delta, unit="label", order=math.inf, ledger=path)``, and hand
+        out both statements. It protects a label of an owner, not all labels of one.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
