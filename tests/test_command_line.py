@@ -199,7 +199,7 @@ def test_replay_prints_every_digit(run, accountant, path):
     for level, spent in accountant.spent().items():
         assert f"{level}: epsilon {spent.epsilon!r} at delta 1e-05, " in output
         assert f"divergence {spent.amount!r} at order {spent.order!r}" in output
-    assert "7 rows in 2 releases" in output
+    assert "7 answers in 2 releases" in output
 
 
 def digest(content):

@@ -194,7 +194,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
     print()
     # Shares of the budget after each entry: the last row has those of the table above.
     of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
-    columns = ("entry", "time (UTC)", "what", "rows", "", *of_levels)
+    columns = ("entry", "time (UTC)", "what", "answers", "", *of_levels)
     print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
     shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
     if len(shown) < totals.sequence:
@@ -252,7 +252,7 @@ def _replay(ledger: Ledger, options: argparse.Namespace) -> None:
         print(
             f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, {currency}"
             f"{spent.amount!r}{order}, {spent.share:.1%} of its budget, "
-            f"{spent.n_rows} rows in {spent.n_releases} releases"
+            f"{spent.n_rows} answers in {spent.n_releases} releases"
         )
     print("ok: no entry went over the budget or its scope's cap")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def check_row_order(name: str, values: object, X: object) -> None:
+def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") -> None:
     """Raise ValueError if two objects of pandas have the same index in another order.
 
     Rows are matched by position: each of the `values`, called `name` in the message, would be
@@ -19,21 +19,21 @@ def check_row_order(name: str, values: object, X: object) -> None:
         return
     if len(index) != len(labels) or index.equals(labels):
         return
-    if not index.isin(labels).any() and not _is_plain(index) and not _is_plain(labels):
+    if not index.isin(labels).any() and not is_plain(index) and not is_plain(labels):
         raise ValueError(
-            f"{name} has other index labels than X, and rows are matched by position: are they of "
-            f"the same rows? Pass {name}.loc[X.index], or {name}.to_numpy() if the order is right "
-            "as it is."
+            f"{name} has other index labels than {name_of_X}, and rows are matched by position: "
+            f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
+            "if the order is right as it is."
         )
     if index.is_unique and labels.is_unique and index.isin(labels).all():
         raise ValueError(
-            f"{name} has the index of X in another order, and rows are matched by position: each "
-            f"value would be another row's. Pass {name}.loc[X.index], or {name}.to_numpy() if the "
-            "order is right as it is."
+            f"{name} has the index of {name_of_X} in another order, and rows are matched by "
+            f"position: each value would be another row's. Pass {name}.loc[{name_of_X}.index], or "
+            f"{name}.to_numpy() if the order is right as it is."
         )
 
 
-def _is_plain(index: Any) -> bool:
+def is_plain(index: Any) -> bool:
     """Return True for the index 0, 1, 2, ..., which may have been made anew."""
     return index.nlevels == 1 and bool(np.array_equal(index, np.arange(len(index))))
 

@@ -46,7 +46,9 @@ def test_the_pair_is_on_the_plan_s_curve_and_in_the_ledger(tmp_path):
     assert epsilon / LOG2 == pytest.approx(delta / 1e-5)
     assert accountant.spent().share == pytest.approx(epsilon / LOG2)
     assert json.loads(entry.note) == {"of": "a test", "priced": "as one plan"}
-    assert "all rows were one plan" in " ".join(str(accountant.statement()).split())
+    assert "the price of all answers was fixed before anything was drawn" in " ".join(
+        str(accountant.statement()).split()
+    )
     assert replay(Ledger.open(tmp_path / "ledger"))["everyone"].share == accountant.spent().share
 
 

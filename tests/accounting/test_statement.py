@@ -4,11 +4,12 @@ import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 from tests._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
 from tests._quietly import quietly
 
-from secretballot import mechanisms
+from secretballot import PrivateLinearRegression, PrivateLogisticRegression, mechanisms
 from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 
 
@@ -75,7 +76,10 @@ def test_nothing_released_yet():
     assert statement.levels[0]["share_spent"] == 0
     assert "nothing" in str(statement)
     assert len(statement.head) == 64
-    assert "cryptographic" not in str(statement)
+    assert "All noise came from" not in str(statement)
+    assert "any time" not in str(statement)
+    assert "anything but what a cryptographic generator draws next" in flat(statement)
+    assert "Nobody can predict the cryptographic generator" in flat(statement)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +124,19 @@ def test_units_and_relations(unit, promise, assumption, relation):
         ([{"features_from": "public"}, {}], "In 1 of 2 releases what rows are desc", "declared"),
         (
             [{"features_from": "declared"}],
-            "declared by whoever fitted, without looking",
+            "without looking at private rows (but at what is listed above), and are public",
             "fitted bef",
         ),
         ([{"features_from": "frozen"}] * 2, "In all releases rows were described by", "declared"),
         ([{"features_from": "frozen"}], "saw no private row is its user's word", "rows alone"),
         ([{"bags_formed_by": "label"}, {}], "In 1 of 2 releases THE BAGS WERE FORMED", "promised"),
         ([{"bags_formed_by": "group"}], "which bag each belongs to", "FORMED BY LABEL"),
+        (
+            [{"bags_formed_by": "not said"}],
+            "That no instance is in two bags is the caller",
+            "FORMED",
+        ),
+        ([{"bags_formed_by": "group"}], "which bag each belongs to", "in two bags"),
         ([{"min_count_promised": 5}], "at least 5 of each class", "FORMED BY LABEL"),
         ([{"min_count_promised": 0}], "which bag each belongs to", "promised"),
     ],
@@ -169,14 +179,56 @@ def test_what_callers_answer_for(notes, said, unsaid):
     assert "That one row changes them by no more than the mechanism" in text or DIRECT not in text
 
 
+def test_a_ledger_without_a_name_can_not_be_checked_later(tmp_path):
+    unnamed = PrivacyAccountant(1.0, 1e-5).statement()
+    assert unnamed.is_temporary
+    assert "it is deleted when its program ends" in flat(unnamed)
+    assert "ledger='survey.ledger'" in flat(unnamed)
+    assert "verify FILE" not in flat(unnamed)
+    named = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "of.ledger").statement()
+    assert not named.is_temporary
+    assert "verify FILE" in flat(named)
+    assert "has no name" not in flat(named)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda **how: PrivateLogisticRegression(classes=[0, 1], **how), "2 classes"),
+        (lambda **how: PrivateLogisticRegression(classes=[0, 1, 2], **how), "3 classes"),
+        (PrivateLogisticRegression, "2 labels"),
+        (lambda **how: PrivateLinearRegression(target_bounds=(0, 2), **how), None),
+    ],
+)
+def test_what_sums_were_released_for(model, words):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_200, 3))
+    y = rng.integers(0, 2, (1_200, 2) if words == "2 labels" else 1_200)
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model(bounds=(-5, 5), accountant=accountant).fit(X, y)
+    learned = f"a logistic regression of {words}" if words else "a regression of a number"
+    text = flat(accountant.statement())
+    assert f"sums over bounded rows, with noise, for {learned} on 3 columns." in text
+    checked = "counts, with noise (rows outside of declared bounds and categories)"
+    assert f"{checked}, for {learned} on 3 columns." in text
+
+
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ([{}], "(one over delta). The releases do not name their number."),
-        ([{"n_counted": 600}, {"n_counted": 1_500}], "names is 1,500, which is fewer."),
-        ([{"n_counted": 99_999}], "names is 99,999, which is fewer."),
-        ([{"n_counted": 100_000}], "names is 100,000, which is NOT FEWER: DELTA IS TOO LARGE"),
-        ([{"people": {"strict": 40, "lax": 2}}, {}], "names is 42, which is fewer."),
+        ([{}], "(one over delta), at most a tenth. The releases do not name their number."),
+        ([{"n_counted": 600}, {"n_counted": 1_500}], "is 1,500: one over delta is 67 times as"),
+        ([{"n_counted": 10_000}], "names is 10,000: one over delta is 10 times as many."),
+        (
+            [{"n_counted": 10_001}],
+            "names is 10,001: ONE OVER DELTA IS ONLY 9.9 TIMES AS MANY. A delta of at most 1.0e-05",
+        ),
+        (
+            [{"n_counted": 50_000}],
+            "ONE OVER DELTA IS ONLY 2 TIMES AS MANY. A delta of at most 2.0e-06 would be",
+        ),
+        ([{"n_counted": 100_000}], "names is 100,000: NOT FEWER. DELTA IS TOO LARGE FOR THEM."),
+        ([{"people": {"strict": 40, "lax": 2}}, {}], "is 42: one over delta is 2,381 times"),
     ],
 )
 def test_the_largest_number_of_people_is_named(notes, said):

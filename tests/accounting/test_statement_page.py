@@ -48,8 +48,10 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture
-def statement():
-    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, order="renyi")
+def statement(tmp_path):
+    accountant = PrivacyAccountant(
+        {"strict": 1.0, "lax": 3.0}, 1e-5, order="renyi", ledger=tmp_path / "named.ledger"
+    )
     accountant.release(Gaussian(sigma=40), votes(2))
     return accountant.statement()
 

@@ -87,6 +87,8 @@ def test_linear_models(case, tmp_path):
     np.testing.assert_array_equal(memory.coef_error_, apart.coef_error_)
     assert memory.interactions_ == apart.interactions_
     assert entries(memory.accountant) == entries(apart.accountant)
+    assert memory.public_rows_check_ == apart.public_rows_check_
+    assert memory.public_rows_check_.is_declared == (n_public == 0)
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]  # nothing is left
 
 

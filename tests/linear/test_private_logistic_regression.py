@@ -113,8 +113,8 @@ def test_without_public_rows():
     }
     found = model(interactions=0, **declared).fit(X, Y)
     assert found.score(TEST, ANSWERS) > BEST - 0.04
-    # The quantiles, the reservation, two first sums, the other rounds, and the settlement.
-    assert len(found.accountant.entries()) == 1 + 1 + 2 + found.n_rounds_ + 1
+    # The check, the quantiles, the reservation, two first sums, the other rounds, the settlement.
+    assert len(found.accountant.entries()) == 1 + 1 + 1 + 2 + found.n_rounds_ + 1
 
 
 @pytest.mark.filterwarnings("ignore:.*tell a model little")  # pixels of the margin

@@ -63,8 +63,8 @@ class Mistake(NamedTuple):
     settings: Mapping[str, Any] = {}
     #: The estimators that are fitted.
     models: tuple[Callable[..., Any], ...] = ALL
-    #: "before" anything is spent; "for 1 %" by the noisy check of public rows; "in fit" by what was
-    #: released.
+    #: "before" anything is spent; "for 1 %" by the noisy check of public rows or declared columns;
+    #: "in fit" by what was released.
     found: str = "before"
     epsilon: float | Mapping[str, float] = 4.0
     budget: Mapping[str, Any] = {}

@@ -36,9 +36,10 @@ def levels(name, message, values):
     return Mistake(name, message, epsilon=LEVELS, **given)
 
 
-def declared(name, message, bounds, models=LINEAR):
+def declared(name, message, bounds, models=LINEAR, found="before"):
+    settings = {"bounds": bounds}
     return Mistake(
-        name, message, data={"X_public": None}, settings={"bounds": bounds}, models=models
+        name, message, data={"X_public": None}, settings=settings, models=models, found=found
     )
 
 
@@ -97,7 +98,10 @@ MISTAKES = (
         data={"X_public": PublicData(PUBLIC_TABLE)},
     ),
     declared(
-        "bounds of another unit", "lie outside of bounds.*in the unit of the column", (50, 99)
+        "bounds of another unit",
+        "bounds or categories do not match X.*in the unit of the column.*check_public_rows=False",
+        (50, 99),
+        found="for 1 %",
     ),
     declared(
         "dates of another country as bounds",
@@ -106,7 +110,8 @@ MISTAKES = (
     ),
     Mistake(
         "categories spelt otherwise, without public rows",
-        "none of categories.'job'., such as 'Clerk'.*as they are spelt",
+        "bounds or categories do not match X.*as they are spelt.*The column is 'job'",
+        found="for 1 %",
         data={"X": JOBS, "X_public": None},
         settings={
             "bounds": dict.fromkeys(COLUMNS, (-5, 5)),
@@ -116,7 +121,7 @@ MISTAKES = (
     ),
     Mistake(
         "days before months, without public rows",
-        r"'job' can't be read as numbers or dates.*to_datetime\(X\[column\], dayfirst=True\)",
+        r"no private cell of the column 'job' can be read.*datetime\(X\[column\], dayfirst=True\)",
         data={"X": JOBS.assign(job="31.12.2023"), "X_public": None},
         settings={
             "bounds": {

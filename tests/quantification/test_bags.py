@@ -77,9 +77,44 @@ def test_a_grouping_column_is_removed_from_features():
     assert [list(bag.columns) for bag in bags.X] == [["a"], ["a"]]
 
 
+def test_rows_in_another_order_are_refused():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=90), "place": rng.choice(["n", "s"], 90)})
+    y = pd.Series(rng.integers(2, size=90))
+    mixed = y.sample(frac=1, random_state=0)
+    message = "has the index of {} in another order"
+    for X, labels, groups, other in (
+        (None, mixed, frame["place"], "y"),
+        (frame, mixed, "place", "X"),
+        (frame, None, frame["place"].sort_values(), "X"),
+        (frame, y, frame["place"].sort_values(), "X"),
+        (None, y, frame["place"].set_axis([f"p{i}" for i in range(90)]).sort_values(), None),
+    ):
+        if other is None:  # one index is plain: it may have been made anew
+            assert len(Bags.from_groups(X, labels, groups)) == 2
+            continue
+        with pytest.raises(ValueError, match=message.format(other)):
+            Bags.from_groups(X, labels, groups)
+    with pytest.raises(ValueError, match=message.format("X")):
+        Bags.from_indices(frame, mixed, [range(9)])
+    same = Bags.from_groups(None, mixed, groups=frame.loc[mixed.index, "place"])
+    assert sorted(map(sum, same.y)) == sorted(y.groupby(frame["place"]).sum())
+
+
+def test_groups_that_are_the_labels_are_refused():
+    y = pd.Series(np.random.default_rng(0).integers(2, size=90))
+    for groups in (y, y.to_numpy(), y.map({0: "no", 1: "yes"}), 1 - y):
+        with pytest.raises(ValueError, match="groups are the labels"):
+            Bags.from_groups(None, y, groups)
+    few = [0, 1, 1]
+    assert len(Bags.from_groups(None, few, few)) == 2
+    assert len(Bags.from_groups(None, [0] * 90, [3] * 90)) == 1
+    assert len(Bags.from_groups(None, y, y.where(y.index > 0, 1 - y))) == 2
+
+
 def test_dates_are_names_that_match_a_table():
     days = pd.to_datetime(["2024-02-01", "2024-01-01"] * 50)
-    bags = Bags.from_groups(None, np.arange(100) % 2, days)
+    bags = Bags.from_groups(None, np.arange(100) % 3 % 2, days)
     published = publish_proportions(bags, [0, 1], 1.0, 1e-5)
     aligned, shares = Bags.from_groups(np.zeros((100, 1)), None, days).align(published[[1, 0]])
     assert aligned.names == shares.names == tuple(np.unique(days.to_numpy("datetime64[ns]"))[::-1])

@@ -69,6 +69,30 @@ def test_shared_rows_of_a_frame(make):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
+@pytest.mark.parametrize("n_rows", [9, 50])
+def test_columns_are_matched_by_name(make, n_rows):
+    accountant, whole = PrivacyAccountant(100.0, 1e-5), frame(X)
+    leaked = whole.sample(n_rows, random_state=0)[["c", "a", "b"]]
+    with pytest.raises(ValueError, match=r"X_public has .*rows .*may_be_private=True"):
+        make(accountant).fit(whole, Y, X_public=PublicData(leaked))
+    assert not accountant.entries()
+    polars = pytest.importorskip("polars")
+    other = polars.DataFrame({name: leaked[name].to_numpy() for name in leaked})
+    if n_rows > 30:
+        with pytest.raises(ValueError, match=r"X_public has 50 rows that are rows of X too"):
+            make(accountant).fit(whole, Y, X_public=PublicData(other))
+
+
+def test_chosen_columns_are_compared():
+    accountant, whole = PrivacyAccountant(100.0, 1e-5), frame(X)
+    leaked = whole.sample(50, random_state=0).reset_index(drop=True)
+    for pool in (leaked, leaked[["b", "a"]], leaked[["c", "b", "a"]]):
+        with pytest.raises(ValueError, match=r"X_public has 50 rows that are rows of X too"):
+            linear(accountant).set_params(columns=["a", "b"]).fit(whole, Y, X_public=pool)
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
 def test_may_be_private_is_recorded(make):
     accountant = PrivacyAccountant(100.0, 1e-5)
     make(accountant).fit(X, Y, X_public=PublicData(X[:60], may_be_private=True))

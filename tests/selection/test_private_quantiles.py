@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import gaussian_budget
-from secretballot.selection import RankGrid, private_quantiles
+from secretballot.selection import RankGrid, private_quantiles, private_top_k
 from secretballot.selection._rank_grid import prefix_root
 
 seeded = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -128,7 +128,7 @@ def test_missing_cells_have_no_rank():
 
 @seeded
 def test_a_column_without_numbers_has_none():
-    table = pd.DataFrame({"text": ["a", "b"] * 5_000, "number": np.arange(10_000) / 1e4})
+    table = pd.DataFrame({"missing": [None, None] * 5_000, "number": np.arange(10_000) / 1e4})
     released = private_quantiles(table, [0.5], bounds=(0, 1), accountant=budget(), random_state=3)
     assert np.isnan(released.values[0]).all()
     assert np.isnan(released.interval()[0]).all()
@@ -233,6 +233,50 @@ def test_bad_input_is_refused_and_nothing_spent(arguments, message):
     with pytest.raises(ValueError, match=message):
         private_quantiles(**(defaults | arguments))
     assert accountant.spent().epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "cells", [["a", "b"], ["1,5", "2,5"], ["1,5", None], [[1.0], [2.0]]], ids=str
+)
+def test_a_column_that_can_not_be_read_is_refused(cells):
+    accountant = budget()
+    table = pd.DataFrame({"number": np.arange(1_000.0), "other": cells * 500})
+    for X, bounds in ((table, (0, 9)), (table["other"], (0, 9)), (table, {"other": (0, 9)})):
+        with pytest.raises(ValueError, match="no private cell of the column .*decimal points"):
+            private_quantiles(X, bounds=bounds, accountant=accountant)
+    assert not accountant.entries()
+    private_quantiles(table, bounds={"number": (0, 1_000)}, accountant=accountant)
+    one = table["other"].astype(object)
+    one[3] = "2.5"
+    private_quantiles(one, bounds=(0, 9), accountant=budget())
+
+
+def test_noise_that_would_drown_all_quantiles_is_refused():
+    for n_rows, epsilon in ((5, None), (50, 0.3), (400, 0.05)):
+        accountant = budget()
+        with pytest.raises(ValueError, match=rf"there are {n_rows}: no quantile could be told"):
+            private_quantiles(
+                columns(n_rows, 1), bounds=(0, 9), accountant=accountant, epsilon=epsilon
+            )
+        assert not accountant.entries()
+    private_quantiles(columns(400, 1), bounds=(0, 9), accountant=budget(), epsilon=0.3)
+
+
+def test_an_epsilon_above_the_budget_or_what_is_left_is_refused():
+    accountant = budget()
+    X = columns(2_000, 1)
+    counts = {"park": 900, "pool": 20}
+    for epsilon, message in ((3.0, "epsilon=3.0 is more than"), (0.8, "epsilon=0.8 takes")):
+        with pytest.raises(BudgetExceededError, match=message):
+            private_quantiles(X, bounds=(0, 9), accountant=accountant, epsilon=epsilon)
+        with pytest.raises(BudgetExceededError, match=message):
+            private_top_k(
+                counts, 1, accountant=accountant, epsilon=epsilon, mechanism="exponential"
+            )
+        if epsilon == 3.0:
+            assert not accountant.entries()
+            private_quantiles(X, bounds=(0, 9), accountant=accountant, epsilon=0.9)
+    assert len(accountant.entries()) == 1
 
 
 def test_a_spent_budget_is_refused():

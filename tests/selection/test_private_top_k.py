@@ -284,6 +284,38 @@ def test_custom_mechanisms_and_functions_of_noise():
     assert private_top_k(COUNTS, accountant=budget(), mechanism=made).items.tolist() == TOP
 
 
+ANSWERS = pd.DataFrame({"job": np.random.default_rng(1).integers(1, 6, 400), "hours": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (ANSWERS["hours"], r"a Series with the index 0, 1, 2, \.\.\., 399"),
+        (ANSWERS["job"].astype(float), r"Pass column\.value_counts\(\)"),
+        (ANSWERS.groupby("job")["hours"].sum().add(0.1), "totals that are not whole numbers"),
+        (ANSWERS["job"].value_counts(normalize=True), "totals that are not whole numbers"),
+        (ANSWERS["job"].value_counts(normalize=True).to_dict(), r"pass max_contribution="),
+        (ANSWERS["hours"].to_numpy(), "totals that are not whole numbers"),
+    ],
+)
+def test_answers_and_amounts_are_no_counts(counts, message):
+    accountant = budget()
+    for mechanism in ("stable", lambda noise: StableTopK(rho=1 / noise**2, delta_t=1e-8, k=3)):
+        with pytest.raises(ValueError, match=message):
+            private_top_k(counts, 3, accountant=accountant, mechanism=mechanism)
+    assert not accountant.entries()
+
+
+def test_totals_of_fractions_are_counted_where_the_caller_says_so():
+    counts = COUNTS + 0.25
+    for most in (1, 1.0, 0.5):
+        assert private_top_k(counts, 3, accountant=budget(), max_contribution=most).released
+    mechanism = StableTopK(rho=0.01, delta_t=1e-8, k=3, relation="add_remove", weight=0.5)
+    assert private_top_k(counts, accountant=budget(), mechanism=mechanism).released
+    tall = pd.Series(np.full(400, 5)).to_numpy()
+    assert private_top_k(tall, accountant=budget()) == (None, False)  # positions are asked for
+
+
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [

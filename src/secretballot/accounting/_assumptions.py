@@ -40,7 +40,8 @@ _ABOUT_UNITS = {
     "voter": "Each voter cast one ballot.",
 }
 _ABOUT_REPLACED = {
-    "row": " How many rows there are is public.",
+    "row": " How many rows there are is public, and that somebody has a row at all is not hidden: "
+    "what is replaced is what a row says.",
     "owner": " Which owners take part is public: what is replaced is all that an owner "
     "contributed, not the owner's id. (With another id, two ballots can change: as much as if two "
     "owners were replaced.)",
@@ -57,9 +58,15 @@ _ALWAYS = (
     "or plots, no errors, warnings, logs or running times.",
     "This ledger is the only budget for this data. What was released under another one adds to "
     "what is stated here.",
+    "Nobody can predict the cryptographic generator of the noise (ChaCha20, keyed by the operating "
+    "system). That is assumed of all computers that can be built, and not proved.",
     "The proofs and the code of secretballot are right. Noise is drawn in floating point: that its "
     "rounding reveals nothing is argued, not proved.",
 )
+
+
+#: One over delta is at least so many times the number of units.
+_FAR_FEWER = 10
 
 
 class Grounds(NamedTuple):
@@ -230,9 +237,21 @@ def _enough_units(budget: Budget, released: Sequence[Released]) -> Iterator[str]
     most, largest = 1 / budget.delta, max(map(_n_units, released), default=0)
     known = "The releases do not name their number"
     if largest:
-        enough = "fewer" if largest < most else "NOT FEWER: DELTA IS TOO LARGE FOR THEM"
-        known = f"The largest number that a release names is {largest:,}, which is {enough}"
-    yield (f"The private data have far fewer than {most:,.0f} {units} (one over delta). {known}.")
+        times = round(most / largest, 6)  # one over 1e-5 is a little less than 100,000
+        known = f"The largest number that a release names is {largest:,}: "
+        if times <= 1:
+            known += "NOT FEWER. DELTA IS TOO LARGE FOR THEM"
+        elif times < _FAR_FEWER:
+            known += (
+                f"ONE OVER DELTA IS ONLY {math.floor(10 * times) / 10:g} TIMES AS MANY. A delta of "
+                f"at most {1 / (_FAR_FEWER * largest):.1e} would be small enough for them"
+            )
+        else:
+            known += f"one over delta is {times:,.0f} times as many"
+    yield (
+        f"The private data have far fewer than {most:,.0f} {units} (one over delta), at most a "
+        f"tenth. {known}."
+    )
 
 
 def _n_units(release: Released) -> int:

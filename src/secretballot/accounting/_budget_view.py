@@ -52,7 +52,7 @@ def _level_table(budget: Budget, spent: Spent | None, fit: Spent | None) -> Tabl
         counts = [f"{n_rows:,}"] if fit is None else []
         rows.append((*fixed, Bar(tuple(segments)), *map(percent, shares), *counts))
     keys = [Key(heading, kind) for heading, kind, _ in columns]
-    return Table(("level", "epsilon", "budget", *keys, *(["rows"] if fit is None else [])), rows)
+    return Table(("level", "epsilon", "budget", *keys, *(["answers"] if fit is None else [])), rows)
 
 
 def _remarks(budget: Budget, spent: Spent | None) -> list[Part]:

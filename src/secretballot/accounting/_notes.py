@@ -134,8 +134,8 @@ NOTE_WORDS: dict[str, NoteWord] = {
     ),
     "priced": _choice(
         {
-            "as one plan": "In {} all rows were one plan, fixed before anything was drawn, and "
-            "cost its exact worst case, whatever was released."
+            "as one plan": "In {} the price of all answers was fixed before anything was drawn: "
+            "the most that they could reveal, whatever the data were."
         }
     ),
     "split_by": _choice(
@@ -161,11 +161,14 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "public": "In {} what rows are described by (bins, scales, components) was fitted on "
             "public rows alone.",
             "declared": "In {} the bounds and categories that rows are described by were declared "
-            "by whoever fitted, without looking at private rows, and are public.",
+            "by whoever fitted, without looking at private rows (but at what is listed above), and "
+            "are public.",
             "frozen": "In {} rows were described by a transformer that had been fitted beforehand. "
             "That it saw no private row is its user's word.",
         }
     ),
+    "model": _typed(str, "a string"),
+    "n_columns": NoteWord("a count", _is_count),
     "measured": _typed(str, "a string"),
     "n_counted": NoteWord("a count", _is_count),
     "counted_from": NoteWord(
@@ -180,8 +183,10 @@ NOTE_WORDS: dict[str, NoteWord] = {
     ),
     "bags_formed_by": _typed(str, "a string")._replace(
         sentences={
+            "not said": "In {} bags were given as lists of labels. That no instance is in two bags "
+            "is the caller's word.",
             "label": "In {} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES THE LABELS AWAY. The "
-            "guarantee covers the published proportions only."
+            "guarantee covers the published proportions only.",
         },
         outside={"label": "labels, which membership in a bag gives away"},
     ),

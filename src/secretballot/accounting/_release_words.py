@@ -44,4 +44,14 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
     if name == "NoisyCounts" and facts.get("measured") == "accuracy":
         return "share of right answers, with noise"
     words = words or "answers of a mechanism that is not the library's"
-    return f"{words} ({facts['measured']})" if "measured" in facts else words
+    measured = f" ({facts['measured']})" if "measured" in facts else ""
+    return f"{words}{measured}{_model_words(facts)}"
+
+
+def _model_words(facts: Mapping[str, Any]) -> str:
+    """Name the model that a release is for, by the facts of its note."""
+    if "model" not in facts:
+        return ""
+    n_columns = facts.get("n_columns", 0)
+    columns = f" on {n_columns:,} column{'s' * (n_columns > 1)}" if n_columns else ""
+    return f", for a {facts['model']}{columns}"

@@ -66,6 +66,8 @@ class PrivacyStatement(Shown):
     head : str or None
         The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
         accounting is data dependent, where it could confirm a guess.
+    is_temporary : bool
+        True if the ledger has no name: its file is deleted when the program ends.
     completeness_note : str
         Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
         is.
@@ -98,6 +100,7 @@ class PrivacyStatement(Shown):
     as_of: str
     head: str | None
     completeness_note: str = ""
+    is_temporary: bool = False
 
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
@@ -141,6 +144,7 @@ class PrivacyStatement(Shown):
             as_of=as_of,
             head=None if sensitive else totals.digest,
             completeness_note=completeness_note,
+            is_temporary=ledger.is_temporary,
         )
 
     @classmethod

@@ -192,7 +192,13 @@ def _ledger_lines(statement: PrivacyStatement, page_date: date | None) -> list[s
     ]
     if statement.n_entries:
         lines.append(f"Last entry: {statement.as_of[:19].replace('T', ' ')} UTC")
-    if statement.head:
+    if statement.is_temporary:
+        lines.append(
+            "This ledger has no name: it is deleted when its program ends, and can't be checked "
+            "then."
+        )
+        lines.append("To keep one: PrivacyAccountant(..., ledger='survey.ledger')")
+    elif statement.head:
         lines.append(f"To check: secretballot ledger verify FILE --head {statement.head}")
     if page_date is not None:
         lines.append(f"Page made on {page_date.isoformat()} by secretballot {__version__}")

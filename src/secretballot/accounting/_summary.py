@@ -64,7 +64,7 @@ _FINDINGS = {
 
 #: Public facts about units that are replaced.
 _PUBLIC = {
-    "row": "how many rows there are",
+    "row": "how many rows there are, that somebody is among them at all",
     "owner": "which owners take part",
     "label": "the instances and the bags that they belong to",
     "voter": "who voted",
@@ -147,7 +147,8 @@ def _from_what(budget: Budget) -> str:
     return (
         f"That anyone finds out {_finding(budget)[0]}, even someone who sees all that is ever "
         f"released from this budget, knows {_KNOWN[budget.unit]}, this program and its settings, "
-        f"and has any computer and any time. Not hidden: {public}what is true of people in "
+        "and can compute anything but what a cryptographic generator draws next. "
+        f"Not hidden: {public}what is true of people in "
         "general, which the releases are made to show, also about those in the data."
     )
 

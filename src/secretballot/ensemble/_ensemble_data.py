@@ -32,8 +32,8 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Levels, Plan, check_levels
-from secretballot.schema import RowSchema, column_names
-from secretballot.screening import check_target_left_out, warn_repeated_rows
+from secretballot.schema import RowSchema, column_names, warn_repeated_rows
+from secretballot.screening import check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

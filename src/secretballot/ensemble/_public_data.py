@@ -95,14 +95,17 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
             f"X_public is a tuple of {len(rows)} parts; pass the rows alone, X_public=X_public[0]: "
             "labels of public rows are not used."
         )
-    if _num_samples(rows) == 0:
+    n_rows = _num_samples(rows)
+    if n_rows == 0:
         raise ValueError("X_public has 0 rows; give at least one, or X_public=None.")
-    if X is not None and not declared_private(X_public):
-        check_no_shared_rows(rows, X)
+    if X is not None:
+        rows = match_order(rows, X)  # whole rows are compared
+        if not declared_private(X_public):
+            check_no_shared_rows(rows, X)
     bare = not isinstance(X_public, PublicData)
-    if bare and X is not None and _num_samples(rows) == _num_samples(X):
+    if bare and X is not None and n_rows == _num_samples(X):
         raise ValueError(
             f"X_public has as many rows as X ({_num_samples(X)}): scikit-learn slices such an "
             "argument in cross-validation. Pass X_public=PublicData(X_public) instead."
         )
-    return rows if X is None else match_order(rows, X)
+    return rows

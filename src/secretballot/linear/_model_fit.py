@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -40,7 +41,13 @@ from secretballot.linear.features import (
     TransformedRows,
     UnknownCells,
 )
-from secretballot.linear.input import FitInput, check_input, check_parts, declared_categories
+from secretballot.linear.input import (
+    FitInput,
+    check_input,
+    check_parts,
+    declared_bounds,
+    declared_categories,
+)
 from secretballot.linear.rounds import (
     FittedRounds,
     PairPlan,
@@ -72,7 +79,7 @@ class FittedModel:
     schema: RowSchema
     choice: ColumnChoice
     readings: ColumnReadings
-    public_rows_check: PublicRowsCheck | None
+    public_rows_check: PublicRowsCheck
     unknown_cells: UnknownCells | None
     is_monotone: bool
 
@@ -178,9 +185,8 @@ def _run(
     if search is not None:
         other, _ = feature_map(model, data, "kernel", size)
         other_rows = data.private.rows(other)
-    check, public = None, public_features(data, features)
-    if data.X_public is not None:
-        check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
+    public = public_features(data, features)
+    check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
     placement = BinPlacement.of(
         accountant,
         data,
@@ -208,6 +214,7 @@ def _run(
     note: dict[str, object] = {
         **response.note,
         "features_from": origin,
+        "n_columns": len(data.names),
         "n_counted": data.n_units,
     }
     if data.levels is not None:
@@ -218,18 +225,13 @@ def _run(
         note["learned_around"] = leaks
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
-    if check is not None:
-        assert X_public is not None
-        shown = public_rows(X_public, None)
-        if data.choice.is_named:
-            shown = data.choice.select(shown, "X_public")
-        check = check.release_count(
-            model,
-            partial(data.private.totals_outside, shown, model.categories, data.names),
-            scope=scope,
-            random_state=randomness.noise(check.NOISE_INDEX),
-            note=note,
-        )
+    check = check.release_count(
+        model,
+        partial(_people_outside, model, data, X_public),
+        scope=scope,
+        random_state=randomness.noise(check.NOISE_INDEX),
+        note=note,
+    )
     if placement is not None:
         placed = placement.release_bins(
             accountant,
@@ -331,15 +333,30 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
         )
 
 
+def _people_outside(
+    model: LinearModel, data: FitInput, X_public: ArrayLike | PublicData | None
+) -> dict[Hashable, float]:
+    """Count the people with cells outside of public rows, or of what was declared, by column."""
+    if X_public is None:
+        categories = declared_categories(model, data.names)
+        bounds = declared_bounds(model, data.names, categories)
+        return data.private.totals_undeclared(bounds, categories)
+    shown = public_rows(X_public, None)
+    if data.choice.is_named:
+        shown = data.choice.select(shown, "X_public")
+    return data.private.totals_outside(shown, model.categories, data.names)
+
+
 def _remaining_share(
-    check: PublicRowsCheck | None,
+    check: PublicRowsCheck,
     placement: BinPlacement | None,
     pairs: PairSearch | None,
     search: FeatureSearch | None,
 ) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
-    share = 1.0 if check is None else check.remaining_share
-    return share - sum(each.share for each in (placement, pairs, search) if each is not None)
+    return check.remaining_share - sum(
+        each.share for each in (placement, pairs, search) if each is not None
+    )
 
 
 def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:

@@ -92,8 +92,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         candidate and fold is a fit.
     check_public_rows : bool, default=True
         Whether to check first, by one noisy count, that most private rows lie within the ranges
-        and categories of the public rows. It costs at most 1 % of the fit; where it would cost more
-        there is no check.
+        and categories of the public rows, or without them within declared bounds and categories.
+        It costs at most 1 % of the fit; where it would cost more there is no check.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
     random_state : int, RandomState instance or None, default=None
@@ -125,9 +125,9 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum
         Mechanism of each round.
-    public_rows_check_ : PublicRowsCheck or None
-        The check of the public rows: its noisy count, or why there was none. None without public
-        rows.
+    public_rows_check_ : PublicRowsCheck
+        The check of the public rows, or of declared bounds and categories: its noisy count, or why
+        there was none.
 
     See Also
     --------

@@ -90,9 +90,10 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         candidate and fold is a fit.
     check_public_rows : bool, default=True
         Whether to check first, by one noisy count, that most private rows lie within the ranges
-        and categories of the public rows: other units and codes are refused before the fit is paid.
-        It costs at most 1 % of the fit; where it would cost more there is no check (fewer than some
-        500 rows at an epsilon of 1). False: no check, and no charge.
+        and categories of the public rows, or without them within declared bounds and categories:
+        other units and codes are refused before the fit is paid. It costs at most 1 % of the fit;
+        where it would cost more there is no check (fewer than some 500 rows at an epsilon of 1).
+        False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels nothing is learned: their number is public.
@@ -145,9 +146,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum
         Mechanism of each round.
-    public_rows_check_ : PublicRowsCheck or None
-        The check of the public rows: its noisy count, or why there was none. None without public
-        rows.
+    public_rows_check_ : PublicRowsCheck
+        The check of the public rows, or of declared bounds and categories: its noisy count, or why
+        there was none.
 
     See Also
     --------

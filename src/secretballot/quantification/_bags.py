@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
+from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bag_ids import array_of_values, bag_rows, encode_ids
 from secretballot.quantification._bag_types import (
@@ -20,6 +22,10 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._label_proportions import read_table
+from secretballot.schema import warn_repeated_rows
+
+#: Of fewer instances, groups may be like the labels by chance.
+_FEWEST_COMPARED = 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,7 +80,8 @@ class Bags:
         Raises
         ------
         ValueError
-            If a group is missing (NaN, None, NA or NaT), or there isn't one for each instance.
+            If a group is missing (NaN, None, NA or NaT), or there isn't one for each instance; if
+            X, y and groups have the same index in other orders; or if groups are the labels.
 
         Examples
         --------
@@ -89,7 +96,16 @@ class Bags:
         """
         if np.ndim(groups) == 0:  # type: ignore[arg-type]
             X, groups = _pop_column(X, groups)  # type: ignore[arg-type]
+        for name, values, other, reference in (
+            ("y", y, X, "X"),
+            ("groups", groups, X, "X"),
+            ("groups", groups, y, "y"),
+        ):
+            check_row_order(name, values, other, reference)
         names, codes = encode_ids("groups", groups, _count_instances(X, y))  # type: ignore[arg-type]
+        if y is not None:
+            warn_repeated_rows(y if X is None else X, "y" if X is None else "X", "label")
+            _check_no_labels(codes, array_of_values(y))
         rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         return cls._from_rows(X, y, rows, tuple(names), "group")
 
@@ -126,6 +142,7 @@ class Bags:
             If bags overlap or are empty, or a row is not there.
         """
         n_rows = _count_instances(X, y)
+        check_row_order("y", y, X)
         rows = [np.asarray(bag) for bag in indices]
         names = tuple(range(len(rows)) if names is None else names)
         if len(names) != len(rows):
@@ -269,6 +286,22 @@ def _count_instances(X: Instances | None, y: ArrayLike | None) -> int:
             f"X has {_num_samples(X)} instances and y {shape[0]} labels; they must agree."
         )
     return shape[0]
+
+
+def _check_no_labels(codes: Integers, labels: NDArray[np.generic]) -> None:
+    """Raise ValueError if each group is one label, and each label one group."""
+    n_groups = len(set(codes.tolist()))
+    if n_groups < 2 or len(codes) < _FEWEST_COMPARED:
+        return
+    # As texts, which have an order and a hash.
+    texts = list(map(str, labels.tolist()))
+    if len(set(zip(codes.tolist(), texts, strict=True))) == len(set(texts)) == n_groups:
+        raise ValueError(
+            "groups are the labels, under the same names or others: being in a bag would give the "
+            "label away, whatever is done to the proportions. Group by something public that does "
+            "not depend on y. For a simulation, use secretballot.datasets.make_bags, or "
+            f"Bags.from_indices(..., formed_by='label'). {NOT_FOR_PUBLICATION}"
+        )
 
 
 def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, ArrayLike]:

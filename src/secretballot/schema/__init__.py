@@ -21,6 +21,7 @@ from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._misfits import warn_misfits as warn_misfits
+from secretballot.schema._repeated_rows import warn_repeated_rows as warn_repeated_rows
 from secretballot.schema._row_independence import apply_in_halves as apply_in_halves
 from secretballot.schema._row_independence import check_row_independence as check_row_independence
 from secretballot.schema._row_schema import ReadRows as ReadRows

@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot.distributed import PrivateParts
-from secretballot.schema import RowSchema, apply_in_halves, check_row_independence
+from secretballot.schema import (
+    RowSchema,
+    apply_in_halves,
+    check_row_independence,
+    warn_repeated_rows,
+)
 from secretballot.scoring._people import NO_BUDGET, People, check_unit
 from secretballot.scoring._scored_rows import PartScores, ScoredRows, TableScores
 
@@ -81,6 +86,8 @@ class ScoreMethods:
         check_row_order("owners", owners, X)
         if y is None:
             raise ValueError("y=None: give the labels of X, one for each row.")
+        if owners is None:
+            warn_repeated_rows(X)
         predicted = _predict_rows(self, X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
         return TableScores(y, predicted, people)

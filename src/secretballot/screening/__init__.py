@@ -5,15 +5,16 @@ What is imported as itself is for other folders of the library, not for users.
 
 from secretballot.screening._cells_outside import cells_outside as cells_outside
 from secretballot.screening._declared_columns import (
-    check_declared_columns as check_declared_columns,
+    check_readable_numbers as check_readable_numbers,
 )
+from secretballot.screening._declared_columns import undeclared_cells as undeclared_cells
 from secretballot.screening._enclosing_fits import CheckedCloneMixin as CheckedCloneMixin
 from secretballot.screening._enclosing_fits import check_enclosing_fits as check_enclosing_fits
 from secretballot.screening._private_extremes import (
     warn_private_extremes as warn_private_extremes,
 )
 from secretballot.screening._public_rows_check import PublicRowsCheck as PublicRowsCheck
+from secretballot.screening._public_rows_check import people_outside as people_outside
 from secretballot.screening._public_rows_check import totals_outside as totals_outside
-from secretballot.screening._repeated_rows import warn_repeated_rows as warn_repeated_rows
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
 from secretballot.screening._target_column import check_target_left_out as check_target_left_out

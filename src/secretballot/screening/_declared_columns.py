@@ -1,8 +1,8 @@
-"""Declared bounds and categories that most private rows do not have."""
+"""Private cells that are not what was declared of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,13 +11,14 @@ from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot.schema import cell_text, missing_cells, read_coded_texts, read_numbers
 
 
-def check_declared_columns(
+def check_readable_numbers(
     cells: Mapping[Hashable, ArrayLike],
     as_read: Mapping[Hashable, ArrayLike],
     bounds: Mapping[Hashable, tuple[float, float]],
-    categories: Mapping[Hashable, Sequence[Hashable]],
 ) -> None:
-    """Raise ValueError if most cells of a column are not what was declared.
+    """Raise ValueError if not one cell of a column with declared bounds can be read as a number.
+
+    Such a table is malformed. Cells are not compared with the bounds here: that costs budget.
 
     Parameters
     ----------
@@ -26,31 +27,40 @@ def check_declared_columns(
     as_read : mapping of column to array-like of shape (n_rows,)
         The same, as numbers or texts.
     bounds : mapping of column to (low, high)
-    categories : mapping of column to sequence
     """
-    for name, (low, high) in bounds.items():
-        x = read_numbers(as_read[name])
-        if _are_most(~((x >= low) & (x <= high)), cells[name]):
-            reason = f"lie outside of bounds[{name!r}]={(low, high)!r}, or are no numbers"
-            if np.isnan(x).all():
-                reason = f"can't be read as numbers or dates between {low:g} and {high:g}"
+    for name in bounds:
+        if np.isnan(read_numbers(as_read[name])).all() and not missing_cells(cells[name]).all():
             raise ValueError(
-                f"most private cells of the column {name!r} {reason}: the fit would learn nothing "
-                "from them. Nothing was released or spent. Declare bounds in the unit of the "
-                "column; read dates with pandas.to_datetime(X[column], dayfirst=True), if that is "
-                f"how they are written. {NOT_FOR_PUBLICATION}"
-            )
-    for name, declared in categories.items():
-        codes = dict.fromkeys(map(cell_text, declared), 0)
-        if _are_most(read_coded_texts(as_read[name]).positions(codes, 1) > 0, cells[name]):
-            raise ValueError(
-                f"most private cells of the column {name!r} are none of categories[{name!r}], such "
-                f"as {next(iter(codes))!r}: the fit would learn nothing from them. Nothing was "
-                "released or spent. Declare categories as they are spelt and coded in X. "
+                f"no private cell of the column {name!r} can be read as the number or date that "
+                f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as "
+                "numbers (with decimal points), and read dates with "
+                "pandas.to_datetime(X[column], dayfirst=True), if that is how they are written. "
                 f"{NOT_FOR_PUBLICATION}"
             )
 
 
-def _are_most(outside: NDArray[np.bool_], cells: ArrayLike) -> bool:
-    present = ~missing_cells(cells)
-    return bool(2 * (outside & present).sum() > present.sum())
+def undeclared_cells(
+    cells: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, ArrayLike],
+    bounds: Mapping[Hashable, tuple[float, float]],
+    categories: Mapping[Hashable, Sequence[Hashable]],
+) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
+    """Yield, column by column, the mask of private cells that are not what was declared.
+
+    Numbers are outside beyond their bounds, and where they can't be read; texts if they are no
+    declared category. Missing cells are not outside. A row's mask depends on that row alone.
+
+    Parameters
+    ----------
+    cells, as_read, bounds
+        As for `check_readable_numbers`.
+    categories : mapping of column to sequence
+    """
+    for name, (low, high) in bounds.items():
+        x = read_numbers(as_read[name])
+        # A cell that can't be read is NaN, which fails both comparisons.
+        yield name, ~((x >= low) & (x <= high)) & ~missing_cells(cells[name])
+    for name, declared in categories.items():
+        codes = dict.fromkeys(map(cell_text, declared), 0)
+        others = read_coded_texts(as_read[name]).positions(codes, 1) > 0
+        yield name, others & ~missing_cells(cells[name])

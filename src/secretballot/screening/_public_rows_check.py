@@ -1,14 +1,14 @@
-"""Noisy check, before a fit is paid for, that public rows match the private ones."""
+"""Noisy check, before a fit is paid for, that public rows, or declarations, match private rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from secretballot._errors import NOT_FOR_PUBLICATION, BudgetExceededError
@@ -26,6 +26,22 @@ _MOST_SHARE = 0.01
 _FALSE_ALARM = 1e-3
 #: Share of the budget that is kept for rounding.
 _ROUNDING_SHARE = 1e-6
+#: What was counted, in the note of the release.
+_PUBLIC_NOTE = "rows outside of the public rows"
+_DECLARED_NOTE = "rows outside of declared bounds and categories"
+#: What a refusal says, and its remedy.
+_PUBLIC_WORDS = (
+    "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "
+    "in a column (numbers beyond its range, categories that it does not have, cells of another "
+    "type).",
+    "Give both the same units and codes, and the same steps of a Pipeline",
+)
+_DECLARED_WORDS = (
+    "bounds or categories do not match X: about {share:.0%} of the private rows lie outside of "
+    "what is declared of a column (numbers beyond its bounds, or that can't be read; other "
+    "categories).",
+    "Declare bounds in the unit of the column, and categories as they are spelt and coded in X",
+)
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
 
@@ -41,11 +57,12 @@ class CheckedEstimator(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PublicRowsCheck:
-    """Check of public rows against private ones: a noisy count, charged like any release.
+    """Check of public rows, or of declared columns: a noisy count, charged like any release.
 
-    The count is the largest, over all columns, of the people whose cell lies outside of the public
-    ranges and categories. An owner counts the share of rows. Replacing one person changes it by 1
-    at most, however many columns there are.
+    The count is the largest, over all columns, of the people whose cell lies outside of the ranges
+    and categories of the public rows; without public rows, outside of declared bounds and
+    categories. An owner counts the share of rows. Replacing one person changes it by 1 at most,
+    however many columns there are.
 
     Attributes
     ----------
@@ -59,6 +76,8 @@ class PublicRowsCheck:
         Reason for no check; empty if there is one.
     count : float or None
         The noisy count, once it is released.
+    is_declared : bool
+        True if declared bounds and categories are compared, and no public rows.
     """
 
     n: int
@@ -66,27 +85,34 @@ class PublicRowsCheck:
     share: float = 0.0
     skipped: str = ""
     count: float | None = None
+    is_declared: bool = False
 
     #: Index of its noise among the seeded releases of a fit, larger than any other.
     NOISE_INDEX: ClassVar[int] = 2**31
 
     @classmethod
     def of(
-        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike, scope: Scope | None
+        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike | None, scope: Scope | None
     ) -> PublicRowsCheck:
-        """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
+        """Return the pending check of a fit of `n` rows, or owners: its noise and its price.
+
+        Without public rows, declared bounds and categories are compared.
+        """
+        check = cls(n=n, is_declared=X_public is None)
         if not estimator.check_public_rows:
-            return cls(n=n, skipped="check_public_rows=False")
+            return replace(check, skipped="check_public_rows=False")
         if isinstance(getattr(estimator, "reservation", None), Reservation):
-            return cls(n=n, skipped="all releases are drawn from a reservation")
-        n_public, shape = _num_samples(X_public), getattr(X_public, "shape", (0,))
-        if math.prod(shape[1:]) * _false_alarm(n_public) > _FALSE_ALARM:
-            return cls(n=n, skipped=f"{n_public} public rows show too little of what there is")
+            return replace(check, skipped="all releases are drawn from a reservation")
+        if X_public is not None:
+            n_public, shape = _num_samples(X_public), getattr(X_public, "shape", (0,))
+            if math.prod(shape[1:]) * _false_alarm(n_public) > _FALSE_ALARM:
+                few = f"{n_public} public rows show too little of what there is"
+                return replace(check, skipped=few)
         sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
         share = _share(estimator.accountant, NoisyCounts(sigma=sigma), scope)
         if share > _MOST_SHARE:
-            return cls(n=n, skipped=f"it would cost more than {_MOST_SHARE:.0%} of the fit")
-        return cls(n=n, sigma=sigma, share=share)
+            return replace(check, skipped=f"it would cost more than {_MOST_SHARE:.0%} of the fit")
+        return replace(check, sigma=sigma, share=share)
 
     @property
     def remaining_share(self) -> float:
@@ -104,7 +130,7 @@ class PublicRowsCheck:
     ) -> PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people.
 
-        `totals` counts the people with cells outside of the public ones, for each column.
+        `totals` counts the people with cells outside of what is public, for each column.
         """
         if self.sigma is None:
             return self
@@ -120,27 +146,26 @@ class PublicRowsCheck:
             scope=scope,
             note={
                 **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
-                "measured": "rows outside of the public rows",
+                "measured": _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE,
                 "n_counted": self.n,
             },
         )
         noisy = float(released[0, 0])
         if noisy > self.n / 2:
+            problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
             raise ValueError(
-                f"X_public does not match X: about {min(max(noisy / self.n, 0), 1):.0%} of the "
-                "private rows lie outside of what it shows in a column (numbers beyond its range, "
-                "categories that it does not have, cells of another type). The fit would learn "
+                f"{problem.format(share=min(max(noisy / self.n, 0), 1))} The fit would learn "
                 f"next to nothing; it was not begun, and {self.share:.2g} of what it may spend was "
-                "paid for this check. Give both the same units and codes, and the same steps of a "
-                "Pipeline, or pass check_public_rows=False. "
+                f"paid for this check. {remedy}, or pass check_public_rows=False. "
                 f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
             )
         return replace(self, count=noisy)
 
     def __str__(self) -> str:
+        checked = "declared columns" if self.is_declared else "public rows"
         if self.sigma is None:
-            return f"public rows not checked: {self.skipped}"
-        return f"public rows checked for {self.share:.2g} of the fit"
+            return f"{checked} not checked: {self.skipped}"
+        return f"{checked} checked for {self.share:.2g} of the fit"
 
 
 def totals_outside(
@@ -154,10 +179,14 @@ def totals_outside(
 
     Only some columns are compared if `columns` names them.
     """
-    return {
-        name: float(people.total(outside.astype(np.float64)))
-        for name, outside in cells_outside(X, X_public, categories, columns)
-    }
+    return people_outside(people, cells_outside(X, X_public, categories, columns))
+
+
+def people_outside(
+    people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
+) -> dict[Hashable, float]:
+    """Count the people whose cells a mask marks, for each column."""
+    return {name: float(people.total(outside.astype(np.float64))) for name, outside in masks}
 
 
 def _false_alarm(n_public: int) -> float:

@@ -13,12 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
+from secretballot._row_order import is_plain
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import sparray, spmatrix
 
 _NUMBERS = "biuf"
+
+#: Longest Series of counts whose index may be 0, 1, 2 and so on, as that of a column of answers is.
+_MOST_NUMBERED = 30
 
 #: Binary places of the largest contribution that are added up.
 _PLACES = 20
@@ -114,6 +118,17 @@ class ItemCounts:
                 f"was released. {NOT_FOR_PUBLICATION}"
             )
 
+    def check_whole(self) -> None:
+        """Refuse totals that are no whole numbers, and so no numbers of people."""
+        if (self.counts % 1 > 0).any():
+            raise ValueError(
+                "counts has totals that are not whole numbers: are they sums or means of amounts? "
+                "One person may change those by more than 1. Count people: "
+                "table[column].value_counts(), or a matrix with people in rows and items in "
+                "columns. If each person adds a fraction, and at most so much to an item, pass "
+                f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
+            )
+
     def _checked(self) -> ItemCounts:
         if self.counts.ndim != 1 or self.counts.dtype.kind not in _NUMBERS:
             raise ValueError(
@@ -135,6 +150,19 @@ def is_matrix(counts: CountsInput) -> bool:
     given: Any = counts
     shape = given.shape if hasattr(given, "shape") else _as_numbers(given).shape
     return len(shape) == 2
+
+
+def check_names_items(counts: CountsInput) -> None:
+    """Refuse a long Series whose index numbers rows: its values are answers, and not counts."""
+    index: Any = getattr(counts, "index", None)
+    is_series = hasattr(counts, "to_numpy") and not hasattr(counts, "columns")
+    if is_series and hasattr(index, "nlevels") and len(index) > _MOST_NUMBERED and is_plain(index):
+        raise ValueError(
+            f"counts is a Series with the index 0, 1, 2, ..., {len(index) - 1}, as a column with "
+            "one answer for each row has: its values would be taken for numbers of people, and "
+            "rows would be named. Pass column.value_counts(), or counts.to_numpy() if these are "
+            "counts of items that go by their position."
+        )
 
 
 def _of_owners(

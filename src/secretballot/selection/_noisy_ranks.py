@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 #: Standard errors by which a column's number of people exceeds 0, if it has quantiles.
-_LEAST_ERRORS = 2.0
+LEAST_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NoisyRanks:
 
     @property
     def _has_people(self) -> NDArray[np.bool_]:
-        return np.asarray(self.ranks[:, -1:] > _LEAST_ERRORS * self.error)
+        return np.asarray(self.ranks[:, -1:] > LEAST_ERRORS * self.error)
 
     def _wanted_ranks(self, q: Floats) -> Floats:
         """Compute the ranks of quantiles, shape (n_columns, n_levels)."""

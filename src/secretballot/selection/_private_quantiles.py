@@ -20,11 +20,13 @@ from secretballot.schema import (
     columns_of,
     read_bounds,
     read_numbers,
+    warn_repeated_rows,
 )
 from secretballot.scoring import People
-from secretballot.screening import warn_private_extremes
-from secretballot.selection._noisy_ranks import NoisyRanks
+from secretballot.screening import check_readable_numbers, warn_private_extremes
+from secretballot.selection._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.selection._rank_grid import RankGrid
+from secretballot.selection._release_scope import release_scope
 
 #: Largest number of bins of a column, and of all columns.
 _MOST_BINS, _ALL_BINS = 4096, 2**20
@@ -131,10 +133,11 @@ def private_quantiles(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or owners and the accountant's unit don't go together;
+        If a parameter is out of range, no cell of a column can be read as a number, noise would
+        drown every quantile of so few rows, or owners and the accountant's unit don't go together;
         nothing is spent.
     BudgetExceededError
-        If the remaining budget is too small; nothing is spent.
+        If the remaining budget is too small, or less than `epsilon`; nothing is spent.
 
     See Also
     --------
@@ -180,16 +183,21 @@ def private_quantiles(
             "numbers; use fewer bins, or release some of the columns."
         )
     people = People.from_owners(accountant, owners, np.shape(table)[0])
-    columns = {
-        name: read_numbers(values)
+    cells = {
+        name: values
         for name, values in zip(names, columns_of(table), strict=True)
         if name in declared
     }
+    columns = {name: read_numbers(values) for name, values in cells.items()}
+    check_readable_numbers(cells, columns, declared)
+    if owners is None:
+        warn_repeated_rows(X)
     warn_private_extremes("bounds", declared, columns)
     rank_grid = RankGrid.between(list(columns), declared, n_bins)
     sums = rank_grid.sums(list(columns.values()), people.weights, people.n)
-    scope = accountant.scope(epsilon)
+    scope = release_scope(accountant, epsilon)
     mechanism = accountant.calibrate(rank_grid.mechanism, 1, scope=scope)
+    _check_noise(rank_grid.error(mechanism.sigma), people)
     released = accountant.release(
         mechanism,
         sums,
@@ -207,6 +215,16 @@ def private_quantiles(
         unit=people.unit,
         _ranks=ranks,
     )
+
+
+def _check_noise(error: float, people: People) -> None:
+    """Raise ValueError if ranks are so noisy that no column would have quantiles."""
+    if LEAST_ERRORS * error >= people.n:
+        raise ValueError(
+            f"noise would move each rank by some {error:,.0f} {people.unit}s, and there are "
+            f"{people.n:,}: no quantile could be told. Nothing was released or spent. Use a larger "
+            f"epsilon, more {people.unit}s, or bounds= of fewer columns."
+        )
 
 
 def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:

@@ -23,7 +23,15 @@ from secretballot.mechanisms import (
     StableTopK,
     TopK,
 )
-from secretballot.selection._item_counts import CountsInput, ItemCounts, Names, is_matrix
+from secretballot.schema import warn_repeated_rows
+from secretballot.selection._item_counts import (
+    CountsInput,
+    ItemCounts,
+    Names,
+    check_names_items,
+    is_matrix,
+)
+from secretballot.selection._release_scope import release_scope
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
@@ -87,7 +95,7 @@ def private_top_k(
     mechanism: Name | TopK | Callable[[float], TopK] = "stable",
     k_max: int | None = None,
     delta_t: float | None = None,
-    max_contribution: float = 1.0,
+    max_contribution: float | None = None,
     max_items: int | None = None,
     domain: Domain = "known",
     owners: ArrayLike | None = None,
@@ -119,9 +127,10 @@ default="stable"
     delta_t : float, default=None
         Probability of releasing a set that one person changes. None: a quarter of the approximation
         delta that may be spent.
-    max_contribution : float, default=1.0
+    max_contribution : float, default=None
         The most that one person adds to an item's count. It is checked if a matrix is passed; clip
         beforehand, because a refusal reveals somebody's contribution and no budget pays for it.
+        None: 1, and totals are whole numbers of people. Any number allows totals of fractions.
     max_items : int, default=None
         Largest number of items that a person contributes to; "gaussian" needs it. None: any number.
     domain : {"known", "unknown"}, default="known"
@@ -140,10 +149,12 @@ default="stable"
     Raises
     ------
     ValueError
-        If a person exceeds a limit, the mechanism is not proven for an unknown domain, or owners
-        and the accountant's unit don't go together; nothing is spent.
+        If a person exceeds a limit, totals are not whole numbers (and `max_contribution` is None),
+        a Series is a column of answers rather than counts of items, the mechanism is not proven
+        for an unknown domain, or owners and the accountant's unit don't go together; nothing is
+        spent.
     BudgetExceededError
-        If the remaining budget is too small.
+        If the remaining budget is too small, or less than `epsilon`.
 
     See Also
     --------
@@ -168,16 +179,22 @@ default="stable"
     """
     if domain not in ("known", "unknown"):
         raise ValueError(f"domain={domain!r} is unknown; use 'known' or 'unknown'.")
-    check_number("max_contribution", max_contribution, above=0)
+    most = 1.0 if max_contribution is None else max_contribution
+    check_number("max_contribution", most, above=0)
     if max_items is not None:
         check_integer("max_items", max_items)
     if not isinstance(accountant, PrivacyAccountant):
         raise TypeError(
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
         )
-    grid = mechanism.contribution if isinstance(mechanism, TopK) else max_contribution
+    grid = mechanism.contribution if isinstance(mechanism, TopK) else most
     owner_of_row = _owner_of_row(counts, owners, accountant)
+    check_names_items(counts)
+    if owners is None and is_matrix(counts):
+        warn_repeated_rows(counts, "counts", accountant.unit)
     items = ItemCounts.from_input(counts, grid, owner_of_row)
+    if not is_matrix(counts) and max_contribution is None and grid == 1:
+        items.check_whole()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
     if not len(items.counts):
         if domain == "known":
@@ -185,12 +202,12 @@ default="stable"
         # An empty list is private too: it is treated like one item without contributions.
         items = ItemCounts(np.zeros(1), np.empty(0, dtype=object))
     table = items.counts[None]
-    scope = None if epsilon is None else accountant.scope(epsilon)
+    scope = release_scope(accountant, epsilon)
     limits = ("the mechanism's weight", "its max_items")
     if isinstance(mechanism, str):
         limits = ("max_contribution", "max_items")
         part = _DELTA_PART * _budget_share(epsilon, accountant)
-        people = {"max_items": max_items, "weight": float(max_contribution)}
+        people = {"max_items": max_items, "weight": float(most)}
         mechanism = _named(mechanism, k, k_max, delta_t, domain, people, accountant, part)
     elif not isinstance(mechanism, Mechanism) and (
         isinstance(mechanism, type) or not callable(mechanism)

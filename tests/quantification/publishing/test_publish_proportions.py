@@ -195,6 +195,37 @@ def test_an_accountant_of_another_unit_is_refused():
         publish_proportions([[0, 1]], [0, 1], 0.5, 1e-6, accountant=accountant)
 
 
+@pytest.mark.parametrize("copied", [np.array, list, lambda labels: labels], ids=str)
+def test_a_bag_that_is_given_twice_is_refused(copied):
+    labels = np.random.default_rng(0).integers(2, size=200)
+    accountant = budget()
+    with pytest.raises(ValueError, match="bags 0 and 2 hold the same labels"):
+        publish_proportions(
+            [labels, labels[::-1], copied(labels)], [0, 1], 0.5, 0, accountant=accountant
+        )
+    assert not accountant.entries()
+
+
+def test_bags_that_are_equal_by_chance_are_published():
+    few, sorted_labels = np.arange(12) % 2, np.repeat([0, 1], 100)
+    rare = np.arange(300) == 7
+    bags = [few, few.copy(), sorted_labels, sorted_labels.copy(), rare, rare.copy()]
+    assert len(publish_proportions(bags, [0, 1], 0.5, 0)) == 6
+    with pytest.raises(ValueError, match="bags 0 and 1 hold the same labels"):
+        publish_proportions([few, few], [0, 1], 0.5, 0)
+
+
+def test_the_statement_says_whose_word_it_is_that_bags_are_disjoint():
+    labels = np.random.default_rng(0).integers(2, size=200)
+    of_list = publish_proportions([labels[:90], labels[90:]], [0, 1], 0.5, 0)
+    of_groups = publish_proportions(
+        Bags.from_groups(None, labels, groups=np.arange(200) < 90), [0, 1], 0.5, 0
+    )
+    said = "no instance is in two bags"
+    assert said in " ".join(str(of_list.statement).split())
+    assert said not in " ".join(str(of_groups.statement).split())
+
+
 def test_bags_formed_by_label_warn():
     bags = make_bags(None, np.repeat([0, 1], 500), size=200, random_state=0)
     accountant = budget()

@@ -44,18 +44,17 @@ from secretballot.schema import (
     as_table,
     check_table,
     column_names,
-    columns_of,
     date_bounds,
     missing_cells,
     read_bounds,
+    warn_repeated_rows,
 )
 from secretballot.scoring import People
 from secretballot.screening import (
-    check_declared_columns,
     check_no_shared_rows,
+    check_readable_numbers,
     check_target_left_out,
     warn_private_extremes,
-    warn_repeated_rows,
 )
 
 if TYPE_CHECKING:
@@ -166,14 +165,14 @@ def check_input(
         # Either table may lack columns that are not read.
         validate_data(model, table, reset=True, skip_check_array=True)
     choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
+    n_given = {np.shape(rows)[1:] for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
     if model.accountant.unit == "row":
         warn_repeated_rows(X)
     if pool is not None:
-        has_other_columns = is_by_name and np.shape(pool)[1] != choice.n_columns
         pool = choice.select(pool, "X_public")
-        if has_other_columns and not declared_private(X_public):
+        if is_by_name and n_given != {(choice.n_columns,)} and not declared_private(X_public):
             check_no_shared_rows(pool, table)  # whole rows could not be compared
     names, columns = list(choice.names), list[PublicColumn]()
     schema, days = row_schema(model, table, pool, names)
@@ -189,18 +188,20 @@ def check_input(
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     if pool is not None:
         warn_columns(public_readings(columns, categories))
-    _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
+    given = X if pool is not None else X_selected
+    private = TableSource(
+        X=choice.select(given) if choice.is_named else given,
+        table=table,
+        names=names,
+        misfits=misfits,
+        targets=targets,
+        people=people,
+        shares=shares,
+        total=total,
+    )
+    _check_declared(model, private, names, without_public_rows=pool is None)
     return FitInput(
-        private=TableSource(
-            X=choice.select(X) if choice.is_named else X,
-            table=table,
-            names=names,
-            misfits=misfits,
-            targets=targets,
-            people=people,
-            shares=shares,
-            total=total,
-        ),
+        private=private,
         schema=schema,
         response=response,
         total=total,
@@ -264,14 +265,13 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
 
 def _check_declared(
     model: LinearModel,
-    X: ArrayLike,
-    X_read: ArrayLike,
+    private: TableSource,
     names: Sequence[Hashable],
     *,
     without_public_rows: bool,
 ) -> None:
-    """Warn of bounds that were read from private rows; refuse what most rows do not have."""
-    read = dict(zip(names, columns_of(X_read), strict=True))
+    """Warn of bounds that were read from private rows; refuse columns that can't be read."""
+    read = private.cells_read()
     categories = declared_categories(model, names)
     is_declared = model.features in ("auto", "additive") and (
         model.bounds is not None or bool(categories)
@@ -287,9 +287,7 @@ def _check_declared(
     else:
         bounds = {}
     if without_public_rows and is_declared:
-        table = as_table(X, np.shape(X_read)[1:], "X")
-        cells = dict(zip(names, columns_of(table), strict=True))
-        check_declared_columns(cells, read, bounds, categories)
+        check_readable_numbers(private.cells(), read, bounds)
 
 
 def row_schema(

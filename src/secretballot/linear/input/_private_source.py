@@ -17,9 +17,16 @@ from secretballot.distributed import BucketRows, Buckets, read_bucket, target_er
 from secretballot.linear.features import AdditiveBins, ColumnChoice, FeatureMap, Floats
 from secretballot.linear.input._parted_rows import BucketVectors, PartedRows
 from secretballot.linear.rounds import PrivateRows, Response, RowSums, Targets
-from secretballot.schema import RowSchema, columns_of, read_numbers, warn_misfits
+from secretballot.schema import (
+    Bounds,
+    RowSchema,
+    as_table,
+    columns_of,
+    read_numbers,
+    warn_misfits,
+)
 from secretballot.scoring import People
-from secretballot.screening import totals_outside
+from secretballot.screening import people_outside, totals_outside, undeclared_cells
 from secretballot.selection import RankGrid
 
 T = TypeVar("T")
@@ -50,6 +57,14 @@ class PrivateSource(ABC):
         """Count the people whose cells are outside of the public ones, for each column."""
 
     @abstractmethod
+    def totals_undeclared(
+        self,
+        bounds: Bounds,
+        categories: Mapping[Hashable, Sequence[Hashable]],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are not what was declared, for each column."""
+
+    @abstractmethod
     def warn_misfits(self) -> None:
         """Warn, after a release, of columns with many cells that do not fit."""
 
@@ -65,7 +80,7 @@ class TableSource(PrivateSource):
     Attributes
     ----------
     X : array-like
-        Rows as they were given.
+        Rows as they were given; without public rows, with the columns that are chosen.
     table : array-like
         Rows as read, with the columns that are chosen.
     names : list
@@ -113,7 +128,7 @@ class TableSource(PrivateSource):
 
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
         """Sum the votes for the ranks of a grid."""
-        cells = dict(zip(self.names, columns_of(self.table), strict=True))
+        cells = self.cells_read()
         columns = [read_numbers(cells[name]) for name in grid.names]
         return grid.sums(columns, self.shares, n_people)
 
@@ -125,6 +140,24 @@ class TableSource(PrivateSource):
     ) -> dict[Hashable, float]:
         """Count the people whose cells are outside of the public ones, for each column."""
         return totals_outside(self.X, X_public, self.people, categories, columns)
+
+    def totals_undeclared(
+        self,
+        bounds: Bounds,
+        categories: Mapping[Hashable, Sequence[Hashable]],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are not what was declared, for each column."""
+        masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
+        return people_outside(self.people, masks)
+
+    def cells(self) -> dict[Hashable, ArrayLike]:
+        """Return the columns as they were given, where there are no public rows."""
+        table = as_table(self.X, np.shape(self.table)[1:], "X")
+        return dict(zip(self.names, columns_of(table), strict=True))
+
+    def cells_read(self) -> dict[Hashable, ArrayLike]:
+        """Return the columns as they were read."""
+        return dict(zip(self.names, columns_of(self.table), strict=True))
 
     def warn_misfits(self) -> None:
         """Warn, after a release, of columns with many cells that do not fit."""
@@ -213,10 +246,15 @@ class PartSource(PrivateSource):
         columns: Collection[Hashable],
     ) -> dict[Hashable, float]:
         """Count the people whose cells are outside of the public ones, for each column."""
-        totals = Counter[Hashable]()
-        for part in self._map(lambda source: source.totals_outside(X_public, categories, columns)):
-            totals.update(part)
-        return dict(totals)
+        return self._add_up(lambda source: source.totals_outside(X_public, categories, columns))
+
+    def totals_undeclared(
+        self,
+        bounds: Bounds,
+        categories: Mapping[Hashable, Sequence[Hashable]],
+    ) -> dict[Hashable, float]:
+        """Count the people whose cells are not what was declared, for each column."""
+        return self._add_up(lambda source: source.totals_undeclared(bounds, categories))
 
     def warn_misfits(self) -> None:
         """Warn, after a release, of columns with many cells that do not fit."""
@@ -226,6 +264,14 @@ class PartSource(PrivateSource):
     def close(self) -> None:
         """Delete the rows that were exchanged."""
         self.buckets.delete()
+
+    def _add_up(
+        self, totals: Callable[[TableSource], dict[Hashable, float]]
+    ) -> dict[Hashable, float]:
+        sums = Counter[Hashable]()
+        for part in self._map(totals):
+            sums.update(part)
+        return dict(sums)
 
     def _map(self, function: Callable[[TableSource], T]) -> list[T]:
         reader = self.reader

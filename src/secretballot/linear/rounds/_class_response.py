@@ -41,8 +41,9 @@ class ClassResponse(ClassifierResponse):
 
     @property
     def note(self) -> dict[str, object]:
-        """Origin of the classes."""
-        return {"classes_learned": self.classes_learned}
+        """The model, and the origin of its classes."""
+        model = f"logistic regression of {len(self.classes)} classes"
+        return {"model": model, "classes_learned": self.classes_learned}
 
     @property
     def fewest_pair_rounds(self) -> int | None:

@@ -42,8 +42,9 @@ class LabelResponse(ClassifierResponse):
 
     @property
     def note(self) -> dict[str, object]:
-        """Origin of the labels: their number is public, as the number of rows is."""
-        return {"classes_learned": False}
+        """The model, and the origin of its labels, whose number is public as that of rows is."""
+        model = f"logistic regression of {len(self.rates)} labels"
+        return {"model": model, "classes_learned": False}
 
     def read(self, y: ArrayLike) -> Targets:
         """Return the indicators of the labels of each row."""

@@ -41,8 +41,8 @@ class NumberResponse(Response):
 
     @property
     def note(self) -> dict[str, object]:
-        """Nothing but that numbers were learned."""
-        return {"learned": "numbers"}
+        """The model, and that numbers were learned."""
+        return {"model": "regression of a number", "learned": "numbers"}
 
     @property
     def fewest_pair_rounds(self) -> int:

@@ -14,6 +14,9 @@ from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags
 
+#: Bags are compared if their label changes more often than this from one instance to the next.
+_MOST_CHANGES = 20
+
 
 def count_labels(
     y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike
@@ -35,7 +38,33 @@ def count_labels(
         raise ValueError("y_bags has no bag; give at least one.")
     class_array = _check_classes(classes)
     counts = [_count_bag(name, bag, class_array) for name, bag in zip(names, labels, strict=True)]
+    if not isinstance(y_bags, Bags):  # which are disjoint
+        _check_no_bag_twice(names, labels)
     return np.array(counts, dtype=float), class_array, names, formed_by
+
+
+def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> None:
+    """Raise ValueError if a bag is given twice: the same object, or equal labels in equal order.
+
+    Bags whose labels hardly change along the bag are equal by chance, or because they are sorted.
+    """
+    first_of: dict[object, BagId] = {}
+    for name, bag in zip(names, labels, strict=True):
+        array = array_of_values(bag)
+        # Equal tuples of constants are one object.
+        keys: list[object] = [] if isinstance(bag, tuple) else [id(bag)]
+        if (array[1:] != array[:-1]).sum() > _MOST_CHANGES:
+            keys.append(tuple(array.tolist()))
+        for key in keys:
+            if key in first_of:
+                raise ValueError(
+                    f"y_bags: the bags {first_of[key]!r} and {name!r} hold the same labels in the "
+                    "same order. Each instance may be in one bag: its label would be published "
+                    "twice for the price of one. Give each bag once; several groupings of the "
+                    "same instances are several releases, of one accountant. "
+                    f"{NOT_FOR_PUBLICATION}"
+                )
+            first_of[key] = name
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[np.generic]:

@@ -46,6 +46,8 @@ def publish_proportions(
     ----------
     y_bags : Bags, or sequence of array-like of shape (n_instances,)
         The private labels of each bag. Every instance is in one bag, and not because of its label.
+        That no instance is in two bags of a list is the caller's word, and the statement says so;
+        bags of `Bags.from_groups` are disjoint.
     classes : array-like of shape (n_classes,)
         All classes there are; public, so named rather than learned. A class may be absent.
     epsilon, delta : float
@@ -62,8 +64,11 @@ default="auto"
         For the Dirichlet mechanism; "auto" is the one that distorts least.
     accountant : PrivacyAccountant, default=None
         The budget, with ``unit="label"``. None opens one of `epsilon` and `delta` for this release
-        alone, with basic composition (order infinity). It adds to any other budget of the same
-        people, and protects a label of an owner, not all labels of one.
+        alone, with basic composition (order infinity), in a ledger that is deleted with the
+        program. It is another budget than that of models of the same people: their epsilons and
+        deltas add up, though each statement speaks of its own alone. Name it, with
+        ``PrivacyAccountant(epsilon, delta, unit="label", order=math.inf, ledger=path)``, and hand
+        out both statements. It protects a label of an owner, not all labels of one.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
@@ -74,9 +79,9 @@ default="auto"
     Raises
     ------
     ValueError
-        If a bag is empty, a label is none of `classes`, a mechanism of your own costs more than
-        `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then. That a promise
-        was broken is outside the guarantee, and must stay with the publisher.
+        If a bag is empty or given twice, a label is none of `classes`, a mechanism of your own
+        costs more than `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then.
+        That a promise was broken is outside the guarantee, and must stay with the publisher.
     BudgetExceededError
         If the release does not fit what is left of `accountant`.
 
