@@ -78,13 +78,14 @@ class ColumnChoice:
     def check_width(self, X: ArrayLike, name: str = "X") -> None:
         """Raise ValueError if a table without names has the chosen columns of one with names."""
         width = len(self.positions)
-        if self.is_named and width < self.n_columns and column_names(X) is None:
-            if np.shape(X)[1:] == (width,):
-                raise ValueError(
-                    f"{name} has {width} columns without names, and columns= chose "
-                    f"{list(self.names)[:20]!r}: their order is not known. Give a data frame with "
-                    f"these names, or all {self.n_columns} columns."
-                )
+        if not self.is_named or self.is_all or column_names(X) is not None:
+            return
+        if np.shape(X)[1:] == (width,):
+            raise ValueError(
+                f"{name} has {width} columns without names, and columns= chose "
+                f"{list(self.names)[:20]!r}: their order is not known. Give a data frame with "
+                f"these names, or all {self.n_columns} columns."
+            )
 
     def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
         """Return the chosen columns of a table, by name where both have names.
