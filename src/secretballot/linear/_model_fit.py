@@ -22,6 +22,7 @@ from secretballot.linear._feature_maps import (
     first_kind,
     has_few_public_rows,
     public_features,
+    ranges_of_numbers,
 )
 from secretballot.linear._feature_search import FeatureSearch
 from secretballot.linear._fit_size import FitSize
@@ -344,13 +345,14 @@ def _remaining_share(
 
 def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
     """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    ranges = ranges_of_numbers(model, data)
     if isinstance(fitted.features, AdditiveBins):
         reference = fitted.reference
         assert reference is not None
         means = reference.means(np.ones((len(reference.weights), 1))).ravel()
-        return UnknownCells.of_features(fitted.features, means)
+        return UnknownCells.of_features(fitted.features, means, ranges)
     if isinstance(fitted.features, TransformedRows):
         return None
     assert data.X_public is not None
     categories = declared_categories(model, data.names)
-    return UnknownCells.of_public(data.columns, categories, data.X_public)
+    return UnknownCells.of_public(data.columns, categories, data.X_public, ranges)
