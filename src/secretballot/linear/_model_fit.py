@@ -210,6 +210,7 @@ def _run(
         **response.note,
         "features_from": origin,
         "n_counted": data.n_units,
+        **data.outside,
     }
     if data.levels is not None:
         note.update(data.levels.ledger_note)

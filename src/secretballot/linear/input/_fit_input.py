@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +89,8 @@ class FitInput:
         Columns whose cells are numbers of days here, in private and public rows.
     columns : sequence of PublicColumn
         Public columns as they were given; none without public rows.
+    outside : mapping
+        Words of the note of what is outside of the guarantee, which was warned of.
     """
 
     private: PrivateSource
@@ -105,6 +107,7 @@ class FitInput:
     choice: ColumnChoice
     days: Mapping[Hashable, str]
     columns: Sequence[PublicColumn]
+    outside: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def names(self) -> list[Hashable]:
@@ -168,8 +171,7 @@ def check_input(
     choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
     table = choice.select(table)
     check_target_left_out(table, y)
-    if model.accountant.unit == "row":
-        warn_repeated_rows(X)
+    is_repeated = model.accountant.unit == "row" and warn_repeated_rows(X)
     if pool is not None:
         has_other_columns = is_by_name and np.shape(pool)[1] != choice.n_columns
         pool = choice.select(pool, "X_public")
@@ -189,7 +191,8 @@ def check_input(
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     if pool is not None:
         warn_columns(public_readings(columns, categories))
-    _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
+    is_of_rows = _check_declared(model, X_selected, table, names, without_public_rows=pool is None)
+    outside = {"repeated_rows": is_repeated, "bounds_of_private_rows": is_of_rows}
     return FitInput(
         private=TableSource(
             X=choice.select(X) if choice.is_named else X,
@@ -214,6 +217,7 @@ def check_input(
         choice=choice,
         days=days,
         columns=columns,
+        outside={word: True for word, is_so in outside.items() if is_so},
     )
 
 
@@ -269,8 +273,8 @@ def _check_declared(
     names: Sequence[Hashable],
     *,
     without_public_rows: bool,
-) -> None:
-    """Warn of bounds that were read from private rows; refuse what most rows do not have."""
+) -> bool:
+    """Refuse what most rows do not have; warn, and return True, if bounds are private extremes."""
     read = dict(zip(names, columns_of(X_read), strict=True))
     categories = declared_categories(model, names)
     is_declared = model.features in ("auto", "additive") and (
@@ -283,13 +287,14 @@ def _check_declared(
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
         bounds = read_bounds(model.bounds, numbers, dates=True)
-        warn_private_extremes("bounds", bounds, read)
+        is_of_rows = warn_private_extremes("bounds", bounds, read)
     else:
-        bounds = {}
+        bounds, is_of_rows = {}, False
     if without_public_rows and is_declared:
         table = as_table(X, np.shape(X_read)[1:], "X")
         cells = dict(zip(names, columns_of(table), strict=True))
         check_declared_columns(cells, read, bounds, categories)
+    return is_of_rows
 
 
 def row_schema(
@@ -297,7 +302,7 @@ def row_schema(
 ) -> tuple[RowSchema, Mapping[Hashable, str]]:
     """Return the schema of public rows, or of declared columns, and the columns of days."""
     rows = X if X_public is None else X_public
-    declared, days = declared_categories(model, names), dict[Hashable, str]()
+    declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
     if not isinstance(model.features, str):
         schema = RowSchema.of(rows, declared)
         left_out = schema.left_out
@@ -305,7 +310,6 @@ def row_schema(
         days = date_bounds(model.bounds)
         is_number = [name not in declared for name in names]
         schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
-        left_out = {}
     else:
         columns = public_columns(rows, declared, names)
         days = {column.name: column.days for column in columns if column.days}
