@@ -52,7 +52,7 @@ from secretballot.linear.rounds import (
     shows_correlations,
 )
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema
+from secretballot.schema import RowSchema, column_names
 from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class FittedModel:
     public_rows_check: PublicRowsCheck | None
     unknown_cells: UnknownCells | None
     is_monotone: bool
+    label_names: list[object] | None = None
 
 
 @dataclass
@@ -126,7 +127,8 @@ def run_fit(
     else:
         data = check_input(model, X, y, X_public, owners, budgets)
     try:
-        return _run(model, accountant, data, X_public, leaks)
+        fitted = _run(model, accountant, data, X_public, leaks)
+        return replace(fitted, label_names=None if y is None else column_names(y))
     finally:
         data.private.close()
 
