@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
 
 from secretballot import (
     PrivacyAccountant,
@@ -58,6 +59,36 @@ def test_of_scores_too(make):
             score(X, Y.iloc[OTHER])
     assert len(accountant.entries()) == n_entries
     assert fitted.score_private(X.iloc[OTHER], Y.iloc[OTHER]).n == 200
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+def test_labels_of_the_next_row_are_refused(make):
+    accountant, rows = PrivacyAccountant(200.0, 1e-5), X.set_axis(np.arange(200) + 7)
+    labels = Y.set_axis(np.arange(200) + 8)
+    with pytest.raises(ValueError, match=r"y has other index labels than X.*of the same rows"):
+        make(accountant).fit(rows, labels, X_public=POOL)
+    fitted = make(accountant).set_params(epsilon=90.0).fit(rows, Y, X_public=POOL)
+    n_entries = len(accountant.entries())
+    with pytest.raises(ValueError, match="y has other index labels than X"):
+        fitted.score_private(rows[:-1], Y.set_axis(rows.index)[1:])
+    assert len(accountant.entries()) == n_entries
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+def test_columns_of_labels_are_matched_by_name(make):
+    labels = pandas.DataFrame({"up": X["a"] > 0, "down": X["a"] < 0.5}).astype(int)
+    model = make(PrivacyAccountant(400.0, 1e-5)).set_params(epsilon=90.0, classes=None)
+    if make is teachers:
+        learner = MultiOutputClassifier(LogisticRegression())
+        model.set_params(estimator=learner, student=learner)
+    fitted = model.fit(X, labels, X_public=POOL)
+    scores = [
+        fitted.score_private(X, y, epsilon=80.0).accuracy
+        for y in (labels, labels[["down", "up"]], labels.to_numpy())
+    ]
+    assert max(scores) - min(scores) < 0.1
+    with pytest.raises(ValueError, match=r"columns \['up', 'left'\].*fitted to \['up', 'down'\]"):
+        fitted.score_private(X, labels.rename(columns={"down": "left"}))
 
 
 @pytest.mark.parametrize("make", [linear, teachers])

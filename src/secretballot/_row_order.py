@@ -8,10 +8,11 @@ import numpy as np
 
 
 def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") -> None:
-    """Raise ValueError if two objects of pandas have the same index in another order.
+    """Raise ValueError if two objects of pandas have different indexes.
 
     Rows are matched by position: each of the `values`, called `name` in the message, would be
-    another row's.
+    another row's. An index 0, 1, 2, ... may have been made anew, unless the other has the same
+    labels in another order.
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(values, "index", None)
@@ -19,18 +20,43 @@ def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") 
         return
     if len(index) != len(labels) or index.equals(labels):
         return
-    if not index.isin(labels).any() and not is_plain(index) and not is_plain(labels):
-        raise ValueError(
-            f"{name} has other index labels than {name_of_X}, and rows are matched by position: "
-            f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
-            "if the order is right as it is."
-        )
     if index.is_unique and labels.is_unique and index.isin(labels).all():
         raise ValueError(
             f"{name} has the index of {name_of_X} in another order, and rows are matched by "
             f"position: each value would be another row's. Pass {name}.loc[{name_of_X}.index], or "
             f"{name}.to_numpy() if the order is right as it is."
         )
+    if not is_plain(index) and not is_plain(labels):
+        raise ValueError(
+            f"{name} has other index labels than {name_of_X}, and rows are matched by position: "
+            f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
+            "if the order is right as it is."
+        )
+
+
+def order_labels(y: Any, names: list[Any] | None) -> Any:
+    """Return a table of labels with its columns in the order of the fit.
+
+    Parameters
+    ----------
+    y : table
+    names : list or None
+        Names of the labels in the fit, if they had any.
+
+    Raises
+    ------
+    ValueError
+        If there are other columns.
+    """
+    given = list(getattr(y, "columns", ()))
+    if not names or given in ([], names, list(range(len(given)))):
+        return y
+    if len(given) != len(names) or set(given) != set(names):
+        raise ValueError(
+            f"y has the columns {given[:5]!r}, and the model was fitted to {names[:5]!r}: give the "
+            "labels of the fit, or y.to_numpy() if they are the same in this order."
+        )
+    return y[names]
 
 
 def is_plain(index: Any) -> bool:

@@ -10,7 +10,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from secretballot import PrivateLinearRegression, PrivateLogisticRegression, PrivateTeacherEnsemble
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateTeacherEnsemble,
+)
 from secretballot.checks import for_sklearn
 
 
@@ -59,6 +64,16 @@ def test_parameters_that_are_set_are_kept():
     assert checked.random_state == 7
     assert clone(checked).accountant is checked.accountant is not None
     assert ESTIMATORS["classes"].accountant is None
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+def test_nothing_is_spent_of_the_budget_of_a_model():
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="owner")
+    model = PrivateLogisticRegression(classes=[0, 1], rounds=0, accountant=accountant)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for_sklearn(model).fit(X, (X[:, 0] > 0).astype(int))
+    assert model.accountant is accountant
+    assert accountant.entries() == []
 
 
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")

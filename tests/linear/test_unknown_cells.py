@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from secretballot import (
+    BudgetExceededError,
     PrivacyAccountant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
@@ -61,6 +62,29 @@ def test_unknown_texts_and_dates_are_named(kind):
         model.predict(OTHER[:19])
         # Half of the rows is not most of them.
         model.predict(pd.concat([ROWS[:50], OTHER[:50]]))
+
+
+@pytest.mark.parametrize("kind", ["additive", "linear", "kernel", "declared", "numbers"])
+def test_numbers_out_of_range_are_named(kind):
+    model = fitted(kind)
+    for age in (ROWS["age"] * 100, -99):
+        with pytest.warns(UserWarning, match="numbers of X are out of.*'age' .*units") as caught:
+            model.predict(ROWS.assign(age=age))
+        assert len(caught) == 1
+    with pytest.warns(UserWarning, match=r"'since' \(100.0% out of 201\d-"):
+        model.predict(ROWS.assign(since=ROWS["since"] + pd.to_timedelta(9_999, unit="D")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(ROWS.assign(age=np.where(np.arange(100) < 50, -99, ROWS["age"])))
+
+
+def test_a_score_on_rows_in_other_units_warns_before_it_is_paid():
+    model = fitted("additive")  # nothing is left
+    with (
+        pytest.warns(UserWarning, match="'age'.*If X is private, so is this warning"),
+        pytest.raises(BudgetExceededError),
+    ):
+        model.score_private(ROWS.assign(age=ROWS["age"] * 100), np.zeros(100, dtype=int))
 
 
 @pytest.mark.filterwarnings("ignore:more than a quarter of the cells of X do not fit")

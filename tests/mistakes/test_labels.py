@@ -181,6 +181,19 @@ def test_a_score_of_other_labels(fitted, score, y):
     assert len(fitted.accountant.entries()) == before
 
 
+@pytest.mark.parametrize("score", ["score_private", "confusion_private"])
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+def test_a_score_with_missing_labels(fitted, score, missing):
+    before = len(fitted.accountant.entries())
+    y = LABELS.astype(object)
+    y[3] = missing
+    with pytest.raises(ValueError, match="NaN or None.*Leave rows without one out.*Nothing was"):
+        getattr(fitted, score)(X, y)
+    assert len(fitted.accountant.entries()) == before
+
+
 def test_a_score_with_a_few_other_labels(fitted):
     few = np.where(np.arange(N) % 3, LABELS, 9)
-    assert fitted.score_private(X, few).accuracy < 0.8
+    with pytest.warns(UserWarning, match="217 of 650 labels in y are none of .*wrong answers"):
+        assert fitted.score_private(X, few).accuracy < 0.8
+    fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9))

@@ -5,16 +5,24 @@ import pytest
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from tests.mistakes._mistake import (
     JOBS,
     LABELS,
     LINEAR,
     POOL,
     PUBLIC_JOBS,
+    ROWS,
     TARGETS,
     Mistake,
     X,
@@ -49,6 +57,11 @@ MISTAKES = (
         "categories of private rows",
         f"'onehotencoder' {LEARNED}",
         before(OneHotEncoder(sparse_output=False), JOBS[["job"]]),
+    ),
+    Mistake(
+        "frequent categories of private rows",
+        f"'ordinalencoder' {LEARNED}",
+        before(OrdinalEncoder(categories=[["clerk", "nurse"]], min_frequency=2), JOBS[["job"]]),
     ),
     Mistake(
         "a scaler in a transformer of columns",
@@ -124,8 +137,28 @@ def test_pipelines(mistake, make):
     check(mistake, make)
 
 
+COLUMNS_STEP = ColumnTransformer([("age", StandardScaler(), [0])], remainder="passthrough")
+CODES = [[-1.0, 0.0, 1.0]] * 4
+
+
 @pytest.mark.filterwarnings("error")
-def test_steps_that_learn_nothing_are_silent():
-    for step in (FunctionTransformer(np.abs), "passthrough"):
-        model = logistic(PrivacyAccountant(4.0, 1e-5), bounds=(-9, 9), rounds=0, interactions=0)
-        make_pipeline(step, model).fit(X, LABELS)
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.abs),
+        FunctionTransformer(np.abs, validate=True),
+        "passthrough",
+        PolynomialFeatures(2, include_bias=False),
+        OneHotEncoder(categories=CODES, handle_unknown="ignore", sparse_output=False),
+        OrdinalEncoder(categories=CODES),
+        make_pipeline(FunctionTransformer(), PolynomialFeatures(1, include_bias=False)),
+        FrozenEstimator(COLUMNS_STEP.fit(ROWS)),
+        FrozenEstimator(make_pipeline(StandardScaler(), PCA(2)).fit(ROWS)),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_steps_that_learn_nothing_are_silent(step):
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = logistic(accountant, bounds=(-99, 99), rounds=0, interactions=0)
+    make_pipeline(step, model).fit(np.sign(X), LABELS)
+    assert "NOT PROTECTED" not in str(accountant.statement())

@@ -43,7 +43,8 @@ def teachers(accountant):
         (X[:300], X[290:], "shares memory with X"),
         (X, X[::7].copy(), "has 58 rows that are rows of X too"),
         (X.tolist(), X[:40].tolist(), "has 40 rows that are rows of X too"),
-        (X.astype(np.float32), X[:40].astype(np.float32).astype(float), "has 40 rows"),
+        (X, X[:40].astype(np.float32), "has 40 rows"),
+        (X, np.r_[POOL, X[:20]], "has 20 rows"),
     ],
 )
 def test_private_rows_are_refused(make, private, public, message):
@@ -115,7 +116,7 @@ def test_may_be_private_survives_wrapping():
     [
         (X[300:], X[:300]),  # parts of one array
         (X[::2], X[1::2]),
-        (X[:29].copy(), X),  # 29 rows
+        (X[:9].copy(), X),  # nine rows
         (np.tile(X[:40], (2, 1)), X),  # twins
         (RNG.integers(0, 2, (60, 3)), RNG.integers(0, 2, (400, 3))),  # a coarse table
         (csr_array(np.eye(60, 3)), csr_array(np.eye(400, 3))),
@@ -126,6 +127,26 @@ def test_may_be_private_survives_wrapping():
 )
 def test_honest_pools_pass(public, private):
     check_no_shared_rows(public, private)
+
+
+@pytest.mark.parametrize("n_values", [10, 30, 100])
+def test_rows_that_are_equal_by_chance_pass(n_values):
+    """Few columns: many rows occur once in both tables, as often as twice in one."""
+    rng = np.random.default_rng(n_values)
+    rows = rng.exponential(n_values / 3, (4_400, 3)).astype(int)
+    public, private = frame(rows[:400]), frame(rows[400:])
+    check_no_shared_rows(public, private)
+    if n_values == 100:
+        with pytest.raises(ValueError, match="rows that are rows of X too"):
+            check_no_shared_rows(private.sample(400, random_state=0).set_axis(range(400)), private)
+
+
+def test_like_rows_under_like_labels_pass():
+    rows = np.zeros((400, 3))
+    rows[:5, 0] = range(1, 6)
+    check_no_shared_rows(frame(rows[[0, *range(5, 60)]]), frame(rows))
+    with pytest.raises(ValueError, match="index labels"):
+        check_no_shared_rows(frame(rows[:60]), frame(rows))
 
 
 def test_frames_with_default_indexes_pass():

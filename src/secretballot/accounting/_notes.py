@@ -86,6 +86,11 @@ def _columns_outside(sentence: str, outside: str) -> NoteWord:
     return word._replace(sentences={None: sentence}, outside={None: outside})
 
 
+def _flag(sentence: str, outside: str) -> NoteWord:
+    """Return a word that is True where something is outside of the guarantee."""
+    return NoteWord("True", lambda value: value is True, {None: sentence}, {None: outside})
+
+
 def _choice(sentences: Mapping[object, str]) -> NoteWord:
     """Return a word that has one of some strings as its value."""
     choices = list(sentences)
@@ -114,14 +119,10 @@ NOTE_WORDS: dict[str, NoteWord] = {
         "show in what all teachers saw, outside the guarantee.",
         "types and categories of columns",
     ),
-    "public_may_be_private": NoteWord(
-        "True",
-        lambda value: value is True,
-        {
-            None: "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. "
-            "What is learned from them, or shown of them, is outside the guarantee."
-        },
-        {None: "rows that were used as public ones, and may be private"},
+    "public_may_be_private": _flag(
+        "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
+        "learned from them, or shown of them, is outside the guarantee.",
+        "rows that were used as public ones, and may be private",
     ),
     "learned_around": _typed(list, "a list of names")._replace(
         sentences={
@@ -131,6 +132,16 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "outside the guarantee; the notes of the releases name it."
         },
         outside={None: "what was learned from private rows around a model, without noise"},
+    ),
+    "bounds_of_private_rows": _flag(
+        "In {} BOUNDS WERE DECLARED THAT ARE THE LEAST AND LARGEST PRIVATE VALUES. Bounds are "
+        "public, so these values are outside the guarantee.",
+        "bounds that are the least and largest private value",
+    ),
+    "repeated_rows": _flag(
+        "In {} PRIVATE ROWS WERE COPIES OF OTHERS. Each copy is protected as a row of its own, and "
+        "whoever has several not for all together.",
+        "people with several copies of a row",
     ),
     "priced": _choice(
         {

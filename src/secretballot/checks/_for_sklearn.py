@@ -27,7 +27,8 @@ def for_sklearn(estimator: E) -> E:
     scikit-learn's checks know neither budgets nor public rows. The copy has a budget of its own
     with almost no noise, and a seed, so that no check is left out because of random results. What
     `fit` needs besides is given to it: private rows take the place of public ones, unless `bounds`
-    are declared, or an ensemble has no student. Parameters that are set already are kept.
+    are declared, or an ensemble has no student. Other parameters that are set already are kept; the
+    accountant is not, and nothing is spent of it.
 
     Parameters
     ----------
@@ -59,7 +60,6 @@ def for_sklearn(estimator: E) -> E:
     copy = clone(estimator)
     parameters = copy.get_params(deep=False)
     settings: dict[str, Callable[[], object]] = {
-        "accountant": lambda: quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5),
         "target_bounds": lambda: _TARGETS,
         "random_state": lambda: 0,
         **(
@@ -73,7 +73,9 @@ def for_sklearn(estimator: E) -> E:
         for name, make in settings.items()
         if name in parameters and parameters[name] is None
     }
-    copy.set_params(**missing)
+    budget = quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5)
+    own = {"accountant": budget, "reservation": None}
+    copy.set_params(**missing, **{name: own[name] for name in own.keys() & parameters.keys()})
     checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
     return checked
 

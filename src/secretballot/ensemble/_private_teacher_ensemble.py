@@ -33,6 +33,7 @@ from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.mechanisms import Mechanism
+from secretballot.schema import column_names
 from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
 from secretballot.screening import CheckedCloneMixin
 
@@ -46,7 +47,7 @@ _NO_WEIGHTS = (
 _FITTED = (
     *("classes_", "feature_names_in_", "mechanism_", "n_answered_", "n_features_in_"),
     *("n_teachers_", "pool_labels_", "public_rows_check_", "student_"),
-    *("_labelling", "_privacy", "_row_schema", "_teachers"),
+    *("_label_names", "_labelling", "_privacy", "_row_schema", "_teachers"),
 )
 
 
@@ -326,6 +327,7 @@ class PrivateTeacherEnsemble(
             run_fit(self, fitted, FitArguments(X, y, X_public, owners, budgets))
         finally:
             self._set_fitted(fitted)
+        self._label_names = None if y is None else column_names(y)
         return self
 
     def _set_fitted(self, fitted: EnsembleFit) -> None:

@@ -75,6 +75,20 @@ def bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds
     return {name: bounds.get(name, ends[name]) for name in ends}
 
 
+def ranges_of_numbers(model: LinearModel, data: FitInput) -> Bounds:
+    """Return the public or declared ranges of the numbers, with days as numbers."""
+    categories = declared_categories(model, data.names)
+    if data.X_public is None:
+        return declared_bounds(model, data.names, categories)
+    bounds, ranges = checked_bounds(model, data.columns, categories), {}
+    for column in data.columns:
+        if column.is_number and column.name not in categories:
+            ends = [*column.numbers(), *bounds.get(column.name, ())]
+            if ends:
+                ranges[column.name] = float(min(ends)), float(max(ends))
+    return ranges
+
+
 def feature_map(
     model: LinearModel,
     data: FitInput,

@@ -19,6 +19,7 @@ from secretballot._sklearn_compat import (
     HasMethods,
     Interval,
     StrOptions,
+    _num_samples,
 )
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.ensemble import PublicData, public_rows
@@ -136,6 +137,7 @@ class LinearModel(
         self.interactions_ = [] if bins is None else bins.pair_names
         self._unknown_cells = fitted.unknown_cells
         self._row_schema = fitted.schema
+        self._label_names = fitted.label_names
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
 
@@ -200,7 +202,10 @@ class LinearModel(
         check_is_fitted(self)
         choice = self._column_choice
         if not choice.is_selected(X):
-            X = choice.select(check_public_table(self, X, reset=False))
+            choice.check_width(X)
+            if not choice.is_by_name(X) or _num_samples(X) == 0:
+                X = check_public_table(self, X, reset=False)
+            X = choice.select(X)
         table = self._row_schema.read(X).table
         rows = self._public_features.transform(table)
         if self._unknown_cells is not None:

@@ -23,6 +23,7 @@ from secretballot.linear._feature_maps import (
     first_kind,
     has_few_public_rows,
     public_features,
+    ranges_of_numbers,
 )
 from secretballot.linear._feature_search import FeatureSearch
 from secretballot.linear._fit_size import FitSize
@@ -58,7 +59,7 @@ from secretballot.linear.rounds import (
     shows_correlations,
 )
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema
+from secretballot.schema import RowSchema, column_names
 from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class FittedModel:
     public_rows_check: PublicRowsCheck
     unknown_cells: UnknownCells | None
     is_monotone: bool
+    label_names: list[object] | None = None
 
 
 @dataclass
@@ -132,7 +134,8 @@ def run_fit(
     else:
         data = check_input(model, X, y, X_public, owners, budgets)
     try:
-        return _run(model, accountant, data, X_public, leaks)
+        fitted = _run(model, accountant, data, X_public, leaks)
+        return replace(fitted, label_names=None if y is None else column_names(y))
     finally:
         data.private.close()
 
@@ -216,6 +219,7 @@ def _run(
         "features_from": origin,
         "n_columns": len(data.names),
         "n_counted": data.n_units,
+        **data.outside,
     }
     if data.levels is not None:
         note.update(data.levels.ledger_note)
@@ -361,13 +365,14 @@ def _remaining_share(
 
 def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
     """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    ranges = ranges_of_numbers(model, data)
     if isinstance(fitted.features, AdditiveBins):
         reference = fitted.reference
         assert reference is not None
         means = reference.means(np.ones((len(reference.weights), 1))).ravel()
-        return UnknownCells.of_features(fitted.features, means)
+        return UnknownCells.of_features(fitted.features, means, ranges)
     if isinstance(fitted.features, TransformedRows):
         return None
     assert data.X_public is not None
     categories = declared_categories(model, data.names)
-    return UnknownCells.of_public(data.columns, categories, data.X_public)
+    return UnknownCells.of_public(data.columns, categories, data.X_public, ranges)

@@ -12,21 +12,22 @@ _OTHER_REMEDIES = {
 }
 
 
-def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row") -> None:
-    """Warn if rows of a data frame or series, called `name`, repeat others, with their index label.
+def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row") -> bool:
+    """Warn, and return True, if rows of a table, called `name`, repeat others, with their index.
 
     `unit` is what one row is counted as. Labels alone repeat where tables of different people were
     put together, and single cells may then be equal by chance.
     """
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     if getattr(index, "is_unique", True):
-        return
+        return False
     try:
         n_copies = int(X.reset_index().duplicated().sum())
     except (TypeError, ValueError):  # cells without a hash, or a column of the index's name
-        return
+        return False
     is_coarse = getattr(X, "shape", (0,))[1:] in ((), (1,))
-    if n_copies and not (is_coarse and n_copies < index.duplicated().sum()):
+    is_repeated = n_copies > 0 and not (is_coarse and n_copies < index.duplicated().sum())
+    if is_repeated:
         warn(
             f"{name} holds {n_copies:,} copies of other rows, with their index labels. "
             f"unit={unit!r} protects one {unit}: whoever has several copies is protected for each "
@@ -35,3 +36,4 @@ def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row") -> None:
             f"{NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
+    return is_repeated

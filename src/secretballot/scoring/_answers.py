@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._numbers import check_unmasked
+from secretballot.schema import missing_cells
+
+#: Largest share of labels that are no classes without a warning.
+_FEW_FOREIGN = 0.01
 
 
 def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
@@ -44,7 +48,7 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
 def count_foreign(
     y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]
 ) -> NDArray[np.intp]:
-    """Count labels that are none of the classes, in each column, and all rows at the end.
+    """Count labels that are none of the classes, in each column; then missing ones, and all rows.
 
     Parameters
     ----------
@@ -54,23 +58,25 @@ def count_foreign(
 
     Returns
     -------
-    ndarray of shape (n_columns + 1,)
+    ndarray of shape (n_columns + 2,)
         Without columns if `y_true` has another number of them.
     """
     table = _as_table(y_true, "y")
     columns = table.T if table.ndim == 2 else table[None]
     classes = classes if isinstance(classes, list) else [classes]
     if len(columns) != len(classes):
-        return np.array([len(table)])  # its own error
+        return np.array([0, len(table)])  # its own error
     pairs = zip(columns, classes, strict=True)
     counts = [int((codes_of(labels, names) < 0).sum()) for labels, names in pairs]
-    return np.array([*counts, len(table)])
+    return np.array([*counts, int(missing_cells(table.ravel()).sum()), len(table)])
 
 
 def check_foreign_labels(
     counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]]
 ) -> None:
-    """Raise ValueError if most labels of a column are none of the classes that a model predicts.
+    """Refuse missing labels, and columns with mostly other labels than a model predicts.
+
+    More than a few of them are warned of.
 
     Parameters
     ----------
@@ -79,12 +85,24 @@ def check_foreign_labels(
     classes : ndarray, or list of ndarray
     """
     classes = classes if isinstance(classes, list) else [classes]
-    for n_foreign, names in zip(counts[:-1], classes, strict=False):
-        if 2 * n_foreign > counts[-1]:
+    *n_others, n_missing, n_rows = counts.tolist()
+    if n_missing:
+        raise ValueError(
+            "y contains NaN or None: Every row needs a label. Leave rows without one out of X and "
+            f"y. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+    for n_foreign, names in zip(n_others, classes, strict=False):
+        if 2 * n_foreign > n_rows:
             raise ValueError(
                 f"most labels in y are none of the classes {names.tolist()!r} that the model "
                 "predicts: all of them would count as wrong answers. Give labels as those of fit. "
                 f"Nothing was spent. {NOT_FOR_PUBLICATION}"
+            )
+        if n_foreign > _FEW_FOREIGN * n_rows:
+            warn(
+                f"{n_foreign:,} of {n_rows:,} labels in y are none of the classes "
+                f"{names.tolist()!r} that the model predicts, and count as wrong answers. Give "
+                f"labels as those of fit. {NOT_FOR_PUBLICATION}"
             )
 
 

@@ -57,7 +57,7 @@ class ClassifierScoreMethods(ScoreMethods):
             are read as the public rows of `fit`: columns by name, invalid cells as missing.
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
             Their labels. A label that is not in ``classes_`` is a wrong answer; if most are not,
-            they are refused.
+            they are refused, and so are missing labels.
         owners, epsilon, sigma, level
             As for `secretballot.scoring.score_private`.
 

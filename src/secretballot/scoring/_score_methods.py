@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._row_order import check_row_order
+from secretballot._row_order import check_row_order, order_labels
 from secretballot._sklearn_compat import _num_samples
 from secretballot.distributed import PrivateParts
 from secretballot.schema import (
@@ -42,7 +42,8 @@ class ScoreMethods:
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
     The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
-    rows only through the accountant's releases. Private rows are read through `_row_schema`.
+    rows only through the accountant's releases. Private rows are read through `_row_schema`,
+    and columns of labels by `_label_names`.
     """
 
     accountant: PrivacyAccountant | None
@@ -88,6 +89,7 @@ class ScoreMethods:
             raise ValueError("y=None: give the labels of X, one for each row.")
         if owners is None:
             warn_repeated_rows(X)
+        y = order_labels(y, getattr(self, "_label_names", None))
         predicted = _predict_rows(self, X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
         return TableScores(y, predicted, people)

@@ -39,7 +39,7 @@ class ScoredRows(ABC):
 
     @abstractmethod
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Raise ValueError if most labels are none of the classes that a model predicts."""
+        """Refuse missing labels, and mostly other labels than the classes of a model."""
 
     def close(self) -> None:
         """Delete what was written for the score."""
@@ -69,7 +69,7 @@ class TableScores(ScoredRows):
         return function(self.y_true, self.y_pred, self.people)
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Raise ValueError if most labels are none of the classes that a model predicts."""
+        """Refuse missing labels, and mostly other labels than the classes of a model."""
         check_foreign_labels(count_foreign(self.y_true, classes), classes)
 
 
@@ -114,7 +114,7 @@ class PartScores(ScoredRows):
         return np.asarray(sum(self.buckets.map_rows(compute)))
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Raise ValueError if most labels are none of the classes that a model predicts."""
+        """Refuse missing labels, and mostly other labels than the classes of a model."""
         count = partial(_bucket_foreign, classes, self.targets)
         check_foreign_labels(np.asarray(sum(self.buckets.map_rows(count))), classes)
 

@@ -238,8 +238,10 @@ def _check_final_estimator(name: str, stack: Any, arguments: Mapping[str, Any], 
     if "X_public" in arguments and not has_fit_parameter(last, "X_public"):
         raise ValueError(
             f"X_public: {name} passes it to final_estimator={last!r} as well, which "
-            f"does not take it and would fail after the budget is spent. {spent} Fit the model "
-            "first, and stack it with cv='prefit'."
+            f"does not take it and would fail after the budget is spent. {spent} Average "
+            "models instead. Or fit them first, and stack them on labelled public rows: "
+            f"{name}(..., cv='prefit') learns from the rows of its own fit, without noise, and "
+            "nobody notices if these are private."
         )
 
 

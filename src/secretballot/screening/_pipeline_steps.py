@@ -11,6 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+)
 from sklearn.utils import get_tags
 
 
@@ -64,6 +70,8 @@ def _learned_targets(name: str) -> LearnedStep:
 
 def _learning_parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
     """Yield the parts of a step that learn from rows."""
+    if isinstance(step, FrozenEstimator):
+        return  # it has the attributes of what is frozen
     parts = getattr(step, "steps", None) or getattr(step, "transformer_list", None)
     if parts is None:
         parts = getattr(step, "transformers", None)  # with columns, as a third entry
@@ -72,7 +80,15 @@ def _learning_parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
             yield from _learning_parts(part)
     elif (
         hasattr(step, "__sklearn_tags__")
-        and not isinstance(step, FrozenEstimator)
         and get_tags(step).requires_fit
+        and not _learns_shape_alone(step)
     ):
         yield step
+
+
+def _learns_shape_alone(step: BaseEstimator) -> bool:
+    """Return True for steps that learn the number and the names of columns, which are public."""
+    if isinstance(step, OneHotEncoder | OrdinalEncoder):
+        by_counts = (step.min_frequency, step.max_categories) != (None, None)
+        return not isinstance(step.categories, str) and not by_counts
+    return isinstance(step, FunctionTransformer | PolynomialFeatures)

@@ -18,8 +18,10 @@ def warn_private_extremes(
     parameter: str,
     bounds: Mapping[Hashable, tuple[float, float]],
     columns: Mapping[Hashable, ArrayLike],
-) -> None:
-    """Warn if all bounds are extremes, and one is a single person's: they were read from rows.
+) -> bool:
+    """Warn, and return True, if all bounds are extremes, and one is a single person's.
+
+    Such bounds were read from rows.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ def warn_private_extremes(
     """
     people = [_people_at_ends(bounds[name], columns[name]) for name in bounds]
     if not people or min(map(min, people)) != 1:
-        return
+        return False
     shown = ", ".join(f"{bounds[name]!r}" for name in list(bounds)[:_MOST_NAMED])
     warn(
         f"{parameter}: {shown} are the least and largest private value, some of which one person "
@@ -39,6 +41,7 @@ def warn_private_extremes(
         f"{NOT_FOR_PUBLICATION}",
         PrivacyLeakWarning,
     )
+    return True
 
 
 def _people_at_ends(pair: tuple[float, float], cells: ArrayLike) -> tuple[int, int]:

@@ -13,8 +13,10 @@ from scipy.sparse import issparse
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
-#: Least number of identical rows, each unique in both tables, that is refused.
-_TOO_MANY = 30
+#: Identical rows, each unique in both tables, are refused if they are at least so many, ...
+_TOO_MANY = 10
+#: ... and exceed this multiple of their expected number by so many standard errors.
+_FACTOR, _ERRORS = 2, 4
 #: Limit of an exact test of shared memory (a number, which its types do not know); beyond it rows
 #: are compared instead.
 _MOST_WORK = 10**5
@@ -29,8 +31,8 @@ def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
     """Raise ValueError if private rows are among the public rows.
 
     Refused are the same object, shared memory, data frames in which most rows with index labels in
-    common are equal, and 30 identical rows that are unique within both tables. Coarse tables have
-    honest twins, which are not unique.
+    common are equal, and identical rows that are unique within both tables, if they are clearly
+    more than by chance: coarse tables have honest twins.
     """
     reason = _shared(X_public, X)
     if reason is not None:
@@ -56,7 +58,8 @@ def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
     if _same_index(X_public, X, public, private):
         return "has rows with the index labels and the values of rows of X"
     twins = len(np.intersect1d(_unique(public), _unique(private), assume_unique=True))
-    if twins >= _TOO_MANY:
+    expected = len(public) * _pair_share(private)
+    if twins >= max(_TOO_MANY, _FACTOR * expected + _ERRORS * np.sqrt(expected)):
         return f"has {twins} rows that are rows of X too, each the only one of its kind in both"
     return None
 
@@ -97,7 +100,18 @@ def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> boo
     same = public == private
     if 2 * int(same.sum()) < max(len(common), 1):
         return False
-    return bool((same & np.isin(private, unique_private) & np.isin(public, unique_public)).any())
+    is_unique = np.isin(private, unique_private)  # others are equal by chance
+    n_same = int((same & is_unique & np.isin(public, unique_public)).sum())
+    return 2 * n_same >= max(int(is_unique.sum()), 1)
+
+
+def _pair_share(hashes: _Hashes) -> float:
+    """Estimate the probability that another row equals one that occurs once (Good and Turing).
+
+    It is the share of rows of which there are exactly two. One more pair keeps it above 0.
+    """
+    counts = np.unique(hashes, return_counts=True)[1]
+    return 2 * (int((counts == 2).sum()) + 1) / (len(hashes) + 1)
 
 
 def _unique(hashes: _Hashes) -> _Hashes:
@@ -107,7 +121,10 @@ def _unique(hashes: _Hashes) -> _Hashes:
 
 
 def row_hashes(X: Any) -> _Hashes:
-    """Return a hash of each row; equal cells have equal hashes, whatever their types."""
+    """Return a hash of each row; equal cells have equal hashes, whatever their types.
+
+    Fractions are compared in single precision.
+    """
     return np.fromiter(map(hash, _row_keys(X)), np.int64, _num_samples(X))
 
 
@@ -118,16 +135,27 @@ def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
         table.sum_duplicates()
         table.eliminate_zeros()
         for start, end in pairwise(table.indptr):
-            yield (*table.indices[start:end].tolist(), *table.data[start:end].tolist())
+            yield (*table.indices[start:end].tolist(), *_single(table.data[start:end]).tolist())
         return
     for start in range(0, _num_samples(X), _BATCH):
         batch = _safe_indexing(X, slice(start, start + _BATCH))
         cells = np.asarray(batch) if hasattr(batch, "shape") else _as_cells(batch)
         cells = cells.reshape(len(cells), -1)
         if cells.dtype.kind in "biuf" and not (np.isnan(cells) | (cells == -1)).any():
-            yield from map(tuple, cells.tolist())
+            yield from map(tuple, _single(cells).tolist())
         else:
-            yield from (tuple(map(_cell_hash, row)) for row in cells.tolist())
+            with np.errstate(over="ignore"):
+                keys = [tuple(map(_cell_hash, row)) for row in cells.tolist()]
+            yield from keys
+
+
+def _single(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Round fractions to single precision."""
+    if numbers.dtype.kind != "f":
+        return numbers
+    with np.errstate(over="ignore"):
+        rounded = numbers.astype(np.float32)
+    return np.where(numbers == np.floor(numbers), numbers, rounded)
 
 
 def _as_cells(rows: Sequence[Any]) -> NDArray[np.object_]:
@@ -143,6 +171,8 @@ def _cell_hash(cell: object) -> int:
     try:
         if cell == -1:
             return hash("-1")  # hash(-1) is hash(-2)
+        if isinstance(cell, float) and not cell.is_integer():
+            cell = float(np.float32(cell))
         return hash(cell) if cell == cell else 0
     except Exception:  # without a hash, or that can't be compared, such as NA of pandas
         return hash(str(cell))

@@ -69,8 +69,23 @@ class ColumnChoice:
         """Return True for a table that has the chosen columns alone."""
         if self.is_all or np.shape(X)[1:] != (len(self.positions),):
             return False
-        names = column_names(X)
-        return names is None or not self.is_named or names == list(self.names)
+        return not self.is_named or column_names(X) == list(self.names)
+
+    def is_by_name(self, X: ArrayLike) -> bool:
+        """Return True if the columns of a table are found by name, and others do not matter."""
+        return self.is_chosen and self.is_named and column_names(X) is not None
+
+    def check_width(self, X: ArrayLike, name: str = "X") -> None:
+        """Raise ValueError if a table without names has the chosen columns of one with names."""
+        width = len(self.positions)
+        if not self.is_named or self.is_all or column_names(X) is not None:
+            return
+        if np.shape(X)[1:] == (width,):
+            raise ValueError(
+                f"{name} has {width} columns without names, and columns= chose "
+                f"{list(self.names)[:20]!r}: their order is not known. Give a data frame with "
+                f"these names, or all {self.n_columns} columns."
+            )
 
     def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
         """Return the chosen columns of a table, by name where both have names.
@@ -98,6 +113,7 @@ class ColumnChoice:
                 raise ValueError(f"columns names {missing[:5]!r}, which {name} does not have.")
             positions = [names.index(column) for column in self.names]
         elif width != self.n_columns:
+            self.check_width(X, name)
             raise ValueError(
                 f"X_public must have the columns of X: {name} has {width} columns, and "
                 f"{self.n_columns} are needed, of which columns= reads {len(positions)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +88,8 @@ class FitInput:
         Columns whose cells are numbers of days here, in private and public rows.
     columns : sequence of PublicColumn
         Public columns as they were given; none without public rows.
+    outside : mapping
+        Words of the note of what is outside of the guarantee, which was warned of.
     """
 
     private: PrivateSource
@@ -104,6 +106,7 @@ class FitInput:
     choice: ColumnChoice
     days: Mapping[Hashable, str]
     columns: Sequence[PublicColumn]
+    outside: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def names(self) -> list[Hashable]:
@@ -168,8 +171,7 @@ def check_input(
     n_given = {np.shape(rows)[1:] for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
-    if model.accountant.unit == "row":
-        warn_repeated_rows(X)
+    is_repeated = model.accountant.unit == "row" and warn_repeated_rows(X)
     if pool is not None:
         pool = choice.select(pool, "X_public")
         if is_by_name and n_given != {(choice.n_columns,)} and not declared_private(X_public):
@@ -199,7 +201,8 @@ def check_input(
         shares=shares,
         total=total,
     )
-    _check_declared(model, private, names, without_public_rows=pool is None)
+    is_of_rows = _check_declared(model, private, names, without_public_rows=pool is None)
+    outside = {"repeated_rows": is_repeated, "bounds_of_private_rows": is_of_rows}
     return FitInput(
         private=private,
         schema=schema,
@@ -215,6 +218,7 @@ def check_input(
         choice=choice,
         days=days,
         columns=columns,
+        outside={word: True for word, is_so in outside.items() if is_so},
     )
 
 
@@ -269,8 +273,8 @@ def _check_declared(
     names: Sequence[Hashable],
     *,
     without_public_rows: bool,
-) -> None:
-    """Warn of bounds that were read from private rows; refuse columns that can't be read."""
+) -> bool:
+    """Refuse columns that can't be read; warn, and return True, if bounds are private extremes."""
     read = private.cells_read()
     categories = declared_categories(model, names)
     is_declared = model.features in ("auto", "additive") and (
@@ -283,11 +287,12 @@ def _check_declared(
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
         bounds = read_bounds(model.bounds, numbers, dates=True)
-        warn_private_extremes("bounds", bounds, read)
+        is_of_rows = warn_private_extremes("bounds", bounds, read)
     else:
-        bounds = {}
+        bounds, is_of_rows = {}, False
     if without_public_rows and is_declared:
         check_readable_numbers(private.cells(), read, bounds)
+    return is_of_rows
 
 
 def row_schema(
@@ -295,7 +300,7 @@ def row_schema(
 ) -> tuple[RowSchema, Mapping[Hashable, str]]:
     """Return the schema of public rows, or of declared columns, and the columns of days."""
     rows = X if X_public is None else X_public
-    declared, days = declared_categories(model, names), dict[Hashable, str]()
+    declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
     if not isinstance(model.features, str):
         schema = RowSchema.of(rows, declared)
         left_out = schema.left_out
@@ -303,7 +308,6 @@ def row_schema(
         days = date_bounds(model.bounds)
         is_number = [name not in declared for name in names]
         schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
-        left_out = {}
     else:
         columns = public_columns(rows, declared, names)
         days = {column.name: column.days for column in columns if column.days}
