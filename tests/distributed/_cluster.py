@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,8 @@ WORDS = {
 class Killer:
     """Engine that kills a worker of Dask's in the first run of tasks of each phase."""
 
-    def __init__(self, engine, client, phases):
-        self.engine, self.client, self.phases = engine, client, list(phases)
+    def __init__(self, engine, cluster, phases):
+        self.engine, self.cluster, self.phases = engine, cluster, list(phases)
         self.n_killed = 0
 
     def map(self, function, n_tasks):
@@ -41,17 +42,23 @@ class Killer:
         with open(function.args[0], "rb") as file:
             described = repr(pickle.load(file))
         now = [phase for phase in self.phases if WORDS[phase] in described]
-        if now:
-            self.phases.remove(now[0])
-            threading.Thread(target=self.kill).start()
-        return self.engine.map(function, n_tasks)
+        killing = threading.Thread(target=self.kill if now else str)
+        self.phases = [phase for phase in self.phases if phase not in now]
+        killing.start()
+        yield from self.engine.map(function, n_tasks)
+        killing.join()
 
     def kill(self):
-        """Kill the worker with the lowest address."""
+        """Kill one of the workers that run, by its process."""
         time.sleep(random.uniform(0, 0.1))
-        pids = self.client.run(os.getpid)
-        os.kill(pids[min(pids)], signal.SIGKILL)
-        self.n_killed += 1
+        for _ in range(500):
+            pids = [nanny.pid for nanny in self.cluster.workers.values() if nanny.pid]
+            with suppress(ProcessLookupError):
+                if len(pids) == len(self.cluster.workers):
+                    os.kill(pids[0], signal.SIGKILL)
+                    self.n_killed += 1
+                    return
+            time.sleep(0.01)  # another one is started again
 
 
 def run(folder, scratch, phases):
@@ -66,7 +73,7 @@ def run(folder, scratch, phases):
         parts = PrivateParts(
             folder, y=TARGET, owners=OWNER, engine=client, scratch=scratch, n_buckets=6
         )
-        killer = Killer(parts._engine, client, phases)
+        killer = Killer(parts._engine, cluster, phases)
         parts._engine = killer
         pool = public_rows()
         model = PrivateLogisticRegression(classes=[0, 1], accountant=budget(), random_state=0)

@@ -145,7 +145,7 @@ def test_owners_are_averaged_and_levels_weigh():
     assert "weight of their level ('generous': 3" in statement
     assert "contributed alike" not in statement
     assert {group["note"]["n_counted"] for group in budget.statement().released} == {N // 2}
-    assert f"names is {N // 2:,}, which is fewer" in statement
+    assert f"names is {N // 2:,}: one over delta is 25 times as many" in statement
 
 
 def test_transformers_are_fitted_on_public_rows_alone():
