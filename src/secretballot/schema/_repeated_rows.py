@@ -18,7 +18,7 @@ def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row") -> None:
     `unit` is what one row is counted as. Labels alone repeat where tables of different people were
     put together, and single cells may then be equal by chance.
     """
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     if getattr(index, "is_unique", True):
         return
     try:
