@@ -19,6 +19,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.ensemble import PrivateChoice
+from secretballot.scoring import regression_score_private
 
 X, Y = make_classification(2_500, 4, n_informative=3, n_redundant=0, random_state=0)
 X, Y, POOL = X[:2_000], Y[:2_000], PublicData(X[2_000:])
@@ -200,6 +201,43 @@ def test_a_search_that_does_not_fit_says_which_epsilon_does():
     assert 9 * price.share["everyone"] == pytest.approx(0.9, rel=1e-6)
     assert "Too little" not in str(price)
     assert "<table" in price._repr_html_()
+
+
+@pytest.mark.parametrize("n_scored", [300, 800])
+def test_the_advised_share_leaves_enough_for_the_score(n_scored):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    model = logistic(accountant, epsilon=accountant.epsilon_per_fit(share=0.95), bounds=BOUNDS)
+    advice = str(model.price_fit(N, n_scored=n_scored))
+    part = float(re.search(r"epsilon_per_fit\(1, share=(0\.\d+)\) leaves enough", advice)[1])
+    model.set_params(epsilon=accountant.epsilon_per_fit(share=part))
+    assert "Too little" not in str(model.price_fit(N, n_scored=n_scored))
+    model.fit(X, Y)
+    model.score_private(X[:n_scored], Y[:n_scored])
+    assert accountant.spent().share > 0.95
+
+
+def test_a_score_that_does_not_fit_names_its_own_parameters():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    model = logistic(accountant, epsilon=accountant.epsilon_per_fit(share=0.9), bounds=BOUNDS).fit(
+        X, Y
+    )
+    for score in (
+        lambda **how: model.score_private(X[:800], Y[:800], **how),
+        lambda **how: model.confusion_private(X[:800], Y[:800], **how),
+        lambda **how: regression_score_private(
+            accountant, Y[:800], Y[:800] / 2, target_bounds=(-1, 1), **how
+        ),
+    ):
+        message = (
+            r"The score would take (\d+|more).*Pass epsilon=accountant.epsilon_per_fit\(\).*sigma="
+        )
+        with pytest.raises(BudgetExceededError, match=message):
+            score()
+        with pytest.raises(BudgetExceededError, match=message):
+            score(sigma=1.0)
+    n_entries = len(accountant.entries())
+    model.score_private(X[:800], Y[:800], epsilon=accountant.epsilon_per_fit())
+    assert len(accountant.entries()) == n_entries + 1
 
 
 def test_the_table_names_levels():

@@ -321,6 +321,6 @@ def test_scores_that_fit_what_is_left_and_those_of_other_noise_are_no_reason_to_
     # The first fit is not refused: what these scores cost is not read.
     accountant = PrivacyAccountant(4.0, 1e-5)
     asked = model(accountant.epsilon_per_fit(3, share=0.5), accountant)
-    with pytest.raises(BudgetExceededError, match="Use more noise"):
+    with pytest.raises(BudgetExceededError, match="a larger sigma= than"):
         cross_val_score(asked, X, Y, cv=3, scoring=sharp_score, error_score="raise")
     assert accountant.entries()

@@ -19,7 +19,7 @@ from secretballot.scoring._intervals import (
 )
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
 from secretballot.scoring._scored_rows import ScoredRows, TableScores
 
 if TYPE_CHECKING:
@@ -196,10 +196,13 @@ def release_confusion(
     random_state: RandomState,
 ) -> PrivateConfusion:
     """Release the confusion matrix of predictions."""
-    mechanism, scope = noise.of_counts(accountant, scored.n, len(classes) ** 2)
+    n_cells = len(classes) ** 2
+    mechanism, scope = noise.of_counts(accountant, scored.n, n_cells)
+    cells = scored.sum(partial(count_cells, classes))[None]
+    check_score_fits(accountant, mechanism, n_cells, scope)
     released = accountant.release(
         mechanism,
-        scored.sum(partial(count_cells, classes))[None],
+        cells,
         random_state=random_state,
         scope=scope,
         note={"measured": "confusion matrix", "n_counted": scored.n},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,6 +25,9 @@ from secretballot.scoring._score_price import (
 )
 
 V = TypeVar("V")
+
+#: Least and largest part of what is left that fits are advised to take, where a score follows.
+_LEAST_PART, _MOST_PART = 0.01, 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +115,16 @@ class FitPrice(Shown):
         score = {} if self.score is None else by_level(self.score.share)
         if self.score is not None and not self.score.fits:
             return TOO_DEAR
-        if any(
-            share + score.get(level, 0.0) > self.remaining[level]
+        if all(
+            share + score.get(level, 0.0) <= self.remaining[level]
             for level, share in self._all_fits.items()
         ):
-            return f"Too little would be left for a score: {call}, share=0.9) leaves a tenth."
-        return ""
+            return ""
+        part = min(1 - score.get(level, 0.0) / left for level, left in self.remaining.items())
+        if (part := math.floor(100 * part) / 100) < _LEAST_PART:
+            return TOO_DEAR
+        part = min(part, _MOST_PART)
+        return f"Too little would be left for a score: {call}, share={part:g}) leaves enough."
 
 
 class FitPriceMethods(ABC):

@@ -16,7 +16,7 @@ from secretballot.scoring._intervals import Interval
 from secretballot.scoring._people import People
 from secretballot.scoring._regression_price import ScaleChoice, choose_sum_noise
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
 from secretballot.scoring._scored_rows import ScoredRows, TableScores
 from secretballot.scoring._targets import check_target_bounds, read_predictions, read_targets
 
@@ -108,9 +108,11 @@ def release_errors(
     """Release the score of predictions in a scale that follows from the noise."""
     mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
     scale = choose_scale(mechanism.sigma / scored.n)
+    sums = scored.sum(partial(sum_errors, scale))[None]
+    check_score_fits(accountant, mechanism, None, scope)
     released = accountant.release(
         mechanism,
-        scored.sum(partial(sum_errors, scale))[None],
+        sums,
         random_state=random_state,
         scope=scope,
         note={"measured": "squared errors", "n_counted": scored.n},

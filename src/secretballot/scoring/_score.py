@@ -12,7 +12,7 @@ from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._answers import right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
-from secretballot.scoring._score_price import Epsilon, NoiseChoice
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
 from secretballot.scoring._scored_rows import ScoredRows, TableScores
 
 if TYPE_CHECKING:
@@ -155,9 +155,11 @@ def release_accuracy(
     """Release the accuracy of predictions."""
     n, level = scored.n, noise.level
     mechanism, scope = noise.of_counts(accountant, n, 1)
+    counts = scored.sum(count_right)[None]
+    check_score_fits(accountant, mechanism, 1, scope)
     released = accountant.release(
         mechanism,
-        scored.sum(count_right)[None],
+        counts,
         random_state=random_state,
         scope=scope,
         note={"measured": "accuracy", "n_counted": n},

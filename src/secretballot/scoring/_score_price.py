@@ -11,7 +11,7 @@ from secretballot._errors import BudgetExceededError
 from secretballot._numbers import check_integer, check_number
 from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
-from secretballot.mechanisms import Mechanism, NoisyCounts
+from secretballot.mechanisms import Mechanism, NoisyCounts, VectorSum
 from secretballot.scoring._intervals import population_interval
 
 if TYPE_CHECKING:
@@ -101,6 +101,26 @@ def price_or_excess(
     except BudgetExceededError:
         share = accountant.price(mechanism, n_columns=n_columns, scope=scope, check_left=False)
         return share, False
+
+
+def check_score_fits(
+    accountant: PrivacyAccountant,
+    mechanism: NoisyCounts | VectorSum,
+    n_columns: int | None,
+    scope: Scope,
+) -> None:
+    """Raise BudgetExceededError, with a score's parameters, if it does not fit what is left."""
+    share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
+    if not fits:
+        largest = max(share.values()) if isinstance(share, dict) else share
+        part = f"{largest:.1%}" if largest < 1 else "more than all"
+        raise BudgetExceededError(
+            f"The score would take {part} of the budget, and less is left. Nothing "
+            "was released or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left, or "
+            "a larger sigma= than "
+            f"{mechanism.sigma:.4g}: both add noise, and widen the interval. price_score "
+            "shows what a score costs, before the fits that it follows."
+        )
 
 
 class NoiseChoice(NamedTuple):

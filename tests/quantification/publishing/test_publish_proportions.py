@@ -226,6 +226,22 @@ def test_the_statement_says_whose_word_it_is_that_bags_are_disjoint():
     assert said not in " ".join(str(of_groups.statement).split())
 
 
+def test_a_budget_of_another_order_names_the_one_that_fits():
+    bags = bags_of([300, 400], [50, 600])
+    for options, also in (({}, True), ({"approximation_delta": 2e-6}, True)):
+        accountant = PrivacyAccountant(1.0, 1e-5, unit="label", **options)
+        message = r"LaplaceProportions of epsilon=0\.5.*order=math\.inf\)\."
+        with pytest.raises(BudgetExceededError, match=message) as error:
+            publish_proportions(bags, [0, 1], 0.5, 1e-6, accountant=accountant)
+        assert ("mechanism='gaussian' may fit" in str(error.value)) == also
+        publish_proportions(bags, [0, 1], 0.5, 1e-6, "gaussian", accountant=accountant)
+    publish_proportions(bags, [0, 1], 0.5, 1e-6, accountant=budget())
+    with pytest.raises(BudgetExceededError, match="can cost 0.5 of divergence"):
+        publish_proportions(bags, [0, 1], 0.5, 1e-6, accountant=budget(0.3))
+    with pytest.raises(BudgetExceededError, match=r"order=math\.inf\)\.$"):
+        publish_proportions(bags, [0, 1], 4.0, 1e-6, "gaussian", accountant=accountant)
+
+
 def test_bags_formed_by_label_warn():
     bags = make_bags(None, np.repeat([0, 1], 500), size=200, random_state=0)
     accountant = budget()

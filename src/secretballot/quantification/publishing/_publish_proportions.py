@@ -12,8 +12,12 @@ from numpy.typing import ArrayLike
 from secretballot._errors import warn
 from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
-from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.mechanisms import Proportions
+from secretballot.accounting import (
+    BudgetExceededError,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from secretballot.mechanisms import GaussianProportions, Proportions
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification.publishing._label_counts import count_labels
@@ -147,16 +151,26 @@ default="auto"
             "public grouping (Bags.from_groups).",
             PrivacyLeakWarning,
         )
-    proportions = budget.release(
-        chosen,
-        counts,
-        random_state=random_state,
-        note={
-            "purpose": "label proportions",
-            "bags_formed_by": formed_by,
-            "min_count_promised": promised,
-        },
-    )
+    note = {
+        "purpose": "label proportions",
+        "bags_formed_by": formed_by,
+        "min_count_promised": promised,
+    }
+    try:
+        proportions = budget.release(chosen, counts, random_state=random_state, note=note)
+    except BudgetExceededError as error:
+        if (order := budget.levels[0].order) == math.inf:
+            raise
+        gaussian = ""
+        if not isinstance(chosen, GaussianProportions):
+            gaussian = " In this budget mechanism='gaussian' may fit."
+        raise BudgetExceededError(
+            f"{type(chosen).__name__} of epsilon={epsilon!r} and delta={delta!r} does not fit what "
+            f"is left of this budget, whose costs are added up at order={order!r}. Nothing was "
+            "published or spent. With order=math.inf epsilons and deltas are added up as they "
+            "are: pass accountant=PrivacyAccountant(epsilon, delta, unit='label', order=math.inf)."
+            f"{gaussian}"
+        ) from error
     return PublishedProportions(
         proportions=proportions,
         classes=labels,
