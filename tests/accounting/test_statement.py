@@ -387,9 +387,7 @@ def test_rows_that_are_reserved():
     mechanism = mechanisms.GNMax(sigma=400.0)
     assert "paid for before" not in flat(accountant.statement())
     first = accountant.reserve(mechanism, 2)
-    sentence = (
-        "In one reservation rows were paid for before they were drawn; 2 of them may still be"
-    )
+    sentence = "one reservation rows were paid for before they were drawn; 2 of them may still be"
     assert sentence in flat(accountant.statement())
     accountant.release(mechanism, votes(1), reservation=first)
     second = accountant.reserve(mechanism, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,33 +68,21 @@ class Exchange:
 
     def write_part(self, index: int) -> PartSummary:
         """Write the rows of one part into the buckets."""
-        import pyarrow.parquet as pq
-
         kinds, n_rows, n_left_out = set(), 0, 0
         with ExitStack() as stack:
             writers: dict[int, _BucketWriter] = {}
-            try:
-                part = stack.enter_context(pq.ParquetFile(self.paths[index]))
-                names = list(dict.fromkeys([*self.columns, self.owners]))
-                for batch in part.iter_batches(_BATCH_ROWS, columns=names):
-                    kind, hashes = hash_column(batch[self.owners], self.key)
-                    kinds.add(kind)
-                    table = _plain_table(batch, self.columns, hashes)
-                    kept = self._listed_rows(hashes)
-                    n_rows, n_left_out = n_rows + len(hashes), n_left_out + len(hashes) - len(kept)
-                    buckets = self._buckets(hashes[kept])
-                    for bucket in np.unique(buckets).tolist():
-                        if bucket not in writers:
-                            writers[bucket] = _BucketWriter(self._folder(bucket), index)
-                        rows = kept[buckets == bucket]
-                        writers[bucket].write(table.take(rows), stack)
-            except (OSError, ValueError) as error:
-                if isinstance(error, PartError):
-                    raise
-                raise PartError(
-                    f"{os.path.basename(self.paths[index])!r} could not be read "
-                    f"({type(error).__name__})."
-                ) from None
+            for batch in read_batches(self.paths[index], [*self.columns, self.owners]):
+                kind, hashes = hash_column(batch[self.owners], self.key)
+                kinds.add(kind)
+                table = _plain_table(batch, self.columns, hashes)
+                kept = self._listed_rows(hashes)
+                n_rows, n_left_out = n_rows + len(hashes), n_left_out + len(hashes) - len(kept)
+                buckets = self._buckets(hashes[kept])
+                for bucket in np.unique(buckets).tolist():
+                    if bucket not in writers:
+                        writers[bucket] = _BucketWriter(self._folder(bucket), index)
+                    rows = kept[buckets == bucket]
+                    writers[bucket].write(table.take(rows), stack)
         for writer in writers.values():
             writer.finish()
         if len(kinds) > 1:
@@ -153,6 +142,19 @@ class _BucketWriter:
     def finish(self) -> None:
         """Give the closed file its name."""
         os.replace(self._new, self._path)
+
+
+def read_batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of the rows of a part; PartError if it can't be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as part:
+            yield from part.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(columns)))
+    except OSError as error:
+        raise PartError(
+            f"{os.path.basename(path)!r} could not be read ({type(error).__name__})."
+        ) from None
 
 
 def _plain_table(batch: pa.RecordBatch, columns: list[str], hashes: NDArray[np.uint64]) -> pa.Table:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._owner_hash import KEY_SIZE
@@ -19,6 +19,7 @@ from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._buckets import Buckets, count_owners
 from secretballot.distributed._engine import Engine, as_engine
 from secretballot.distributed._exchange import OWNER, Exchange
+from secretballot.distributed._part_counts import count_part
 from secretballot.distributed._tasks import map_tasks
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ class PrivateParts:
         Parquet files, one a part, or one folder of them.
     y : str or list of str
         Column of the classes or numbers to learn, or the columns of several labels.
-    owners : str
-        Column of owner ids: texts or whole numbers.
+    owners : str, default=None
+        Column of owner ids: texts or whole numbers. None is for proportions alone.
+    groups : str, default=None
+        Column of the public groups whose proportions are published.
     owner_ids : array-like of shape (n_owners,), default=None
         Public list of all owners, which was not taken from these rows. An owner without rows counts
         too, and rows of others are left out. None: the ids that are present are public, so that
@@ -92,7 +95,8 @@ class PrivateParts:
         paths: str | Path | Sequence[str | Path],
         *,
         y: str | Sequence[str],
-        owners: str,
+        owners: str | None = None,
+        groups: str | None = None,
         owner_ids: ArrayLike | None = None,
         engine: Any = None,
         scratch: str | Path | None = None,
@@ -100,6 +104,7 @@ class PrivateParts:
     ) -> None:
         self._paths = _listed_paths(paths)
         self.y = y if isinstance(y, str) else list(y)
+        self.groups = groups
         self.owners = owners
         self._engine: Engine = as_engine(engine)
         self._scratch = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
@@ -108,7 +113,8 @@ class PrivateParts:
         self._n_buckets = n_buckets
         self._listed = None if owner_ids is None else Owners.read(owner_ids, len(owner_ids))  # type: ignore[arg-type]
         self._staged: PrivateFolder | None = None
-        self._columns = _shared_columns(self._paths, [owners, *self.targets])
+        needed = [name for name in (owners, groups, *self.targets) if name is not None]
+        self._columns = _shared_columns(self._paths, needed)
 
     @classmethod
     def from_parquet(cls, paths: str | Path | Sequence[str | Path], **options: Any) -> PrivateParts:
@@ -175,7 +181,8 @@ class PrivateParts:
     @property
     def columns(self) -> list[str]:
         """Columns of the rows, without `y` and `owners`."""
-        return [name for name in self._columns if name not in (self.owners, *self.targets)]
+        others = (self.owners, self.groups, *self.targets)
+        return [name for name in self._columns if name not in others]
 
     def empty_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns of the rows, and without rows."""
@@ -208,6 +215,11 @@ class PrivateParts:
             To be deleted by the caller.
         """
         assert len(key) == KEY_SIZE
+        if self.owners is None:
+            raise ValueError(
+                "owners=None: rows in parts are counted by owner. Give owners=, the column of "
+                "owner ids; if each row is a person of its own, a column of row ids."
+            )
         names = [str(name) for name in columns]
         missing = [name for name in names if name not in self._columns]
         if missing:
@@ -241,6 +253,31 @@ class PrivateParts:
         n_owners = sum(counts.values()) if self._listed is None else len(self._listed.ids)
         filled = [bucket for bucket, count in sorted(counts.items()) if count]
         return Buckets(self._engine, folder, exchange, n_owners, filled)
+
+    def count_groups(self, classes: Sequence[Hashable]) -> dict[Hashable, NDArray[np.intp]]:
+        """Count the rows of each group and class.
+
+        Returns
+        -------
+        dict of group to ndarray of shape (n_classes + 1,)
+            The last count is of rows of no class, or without a group.
+        """
+        if self.groups is None or not isinstance(self.y, str):
+            raise ValueError(
+                f"groups={self.groups!r} and y={self.y!r}: proportions of parts need the column of "
+                "public groups (groups=) and one column of classes (y=)."
+            )
+        folder = PrivateFolder(self._scratch)
+        try:
+            count = partial(count_part, self._paths, self.groups, self.y, list(classes))
+            counts: dict[Hashable, NDArray[np.intp]] = {}
+            tasks = map_tasks(self._engine, folder.path, count, self.n_parts, "part")
+            for _, part in tasks:
+                for group, numbers in part.items():
+                    counts[group] = counts.get(group, 0) + numbers
+            return counts
+        finally:
+            folder.delete()
 
     def _write(self, exchange: Exchange, folder: PrivateFolder) -> None:
         kinds, n_rows, n_left_out = set(), 0, 0

@@ -92,8 +92,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Whether to check first, by one noisy count, that most private rows lie within the ranges
         and categories of the public rows, or without them within declared bounds and categories:
         other units and codes are refused before the fit is paid. It costs at most 1 % of the fit;
-        where it would cost more there is no check (fewer than some 500 rows at an epsilon of 1).
-        False: no check, and no charge.
+        where it would cost more (some 500 rows at an epsilon of 1) there is none. False: no check.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels nothing is learned: their number is public.

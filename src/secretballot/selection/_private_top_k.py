@@ -14,6 +14,7 @@ from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot._views import Prose, Shown, View
 from secretballot.accounting import PrivacyAccountant
+from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
@@ -31,6 +32,7 @@ from secretballot.selection._item_counts import (
     check_names_items,
     is_matrix,
 )
+from secretballot.selection._part_items import items_of_parts
 from secretballot.selection._release_scope import release_scope
 
 Domain = Literal["known", "unknown"]
@@ -87,7 +89,7 @@ class PrivateItems(NamedTuple):
 
 
 def private_top_k(
-    counts: CountsInput,
+    counts: CountsInput | PrivateParts,
     k: int | None = None,
     *,
     accountant: PrivacyAccountant,
@@ -105,10 +107,11 @@ def private_top_k(
 
     Parameters
     ----------
-    counts : array, Series, dict, data frame or sparse matrix
+    counts : array, Series, dict, data frame, sparse matrix or PrivateParts
         One count for each item; or a matrix with people in rows and items in columns, which is
         added up. With `owners`, a matrix whose rows are visits, purchases or the like, several of
-        one person, such as ``pd.get_dummies(visits["place"])``.
+        one person, such as ``pd.get_dummies(visits["place"])``. Of `PrivateParts`, `y` is the
+        column of items, or one column for each item.
     k : int, default=None
         Number of items. None: those above the largest gap between neighbouring counts.
     accountant : PrivacyAccountant
@@ -188,13 +191,13 @@ default="stable"
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
         )
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most
-    owner_of_row = _owner_of_row(counts, owners, accountant)
-    check_names_items(counts)
-    if owners is None and is_matrix(counts):
-        warn_repeated_rows(counts, "counts", accountant.unit)
-    items = ItemCounts.from_input(counts, grid, owner_of_row)
-    if not is_matrix(counts) and max_contribution is None and grid == 1:
-        items.check_whole()
+    if isinstance(counts, PrivateParts):
+        _check_parts(owners, accountant)
+        items = items_of_parts(counts, grid, domain)
+    else:
+        items = _read_items(counts, owners, grid, accountant)
+        if not is_matrix(counts) and max_contribution is None and grid == 1:
+            items.check_whole()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
     if not len(items.counts):
         if domain == "known":
@@ -237,6 +240,26 @@ default="stable"
     return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
 
 
+def _check_parts(owners: ArrayLike | None, accountant: PrivacyAccountant) -> None:
+    if owners is not None:
+        raise ValueError("owners was given beside PrivateParts, which have a column of owners.")
+    if accountant.unit != "owner":
+        raise ValueError(
+            f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by owner: "
+            "use PrivacyAccountant(..., unit='owner')."
+        )
+
+
+def _read_items(
+    counts: CountsInput, owners: ArrayLike | None, grid: float, accountant: PrivacyAccountant
+) -> ItemCounts:
+    owner_of_row = _owner_of_row(counts, owners, accountant)
+    check_names_items(counts)
+    if owners is None and is_matrix(counts):
+        warn_repeated_rows(counts, "counts", accountant.unit)
+    return ItemCounts.from_input(counts, grid, owner_of_row)
+
+
 def _owner_of_row(
     counts: CountsInput, owners: ArrayLike | None, accountant: PrivacyAccountant
 ) -> NDArray[np.intp] | None:
@@ -265,9 +288,9 @@ def _owner_of_row(
     return Owners.read(owners, _num_samples(counts)).of_row
 
 
-def _counted_from(counts: CountsInput, owners: ArrayLike | None) -> str:
+def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
     """Say for the ledger what was counted."""
-    if owners is not None:
+    if owners is not None or isinstance(counts, PrivateParts):
         return "owners"
     return "rows" if is_matrix(counts) else "totals"
 

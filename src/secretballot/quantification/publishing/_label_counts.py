@@ -10,6 +10,7 @@ from scipy import sparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
+from secretballot.distributed import PrivateParts
 from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags
@@ -19,7 +20,7 @@ _MOST_CHANGES = 20
 
 
 def count_labels(
-    y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike], classes: ArrayLike
 ) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
     """Count the labels of each bag; ValueError if some are missing or of no class.
 
@@ -27,6 +28,8 @@ def count_labels(
     of the bags, and what they were formed by.
     """
     labels: Sequence[ArrayLike]
+    if isinstance(y_bags, PrivateParts):
+        return _count_parts(y_bags, _check_classes(classes))
     if isinstance(y_bags, Bags):
         if y_bags.y is None:
             raise ValueError("these Bags hold no labels; give Bags.from_groups the labels.")
@@ -65,6 +68,22 @@ def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> 
                     f"{NOT_FOR_PUBLICATION}"
                 )
             first_of[key] = name
+
+
+def _count_parts(
+    parts: PrivateParts, classes: NDArray[np.generic]
+) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
+    counts = parts.count_groups(classes.tolist())
+    names = sorted(counts, key=lambda name: (str(type(name)), name))
+    table = np.array([counts[name] for name in names])
+    broken = np.flatnonzero(table[:, -1])
+    if broken.size:
+        raise ValueError(
+            f"y={parts.y!r}: the group {names[broken[0]]!r} has labels that are none of classes="
+            f"{classes.tolist()!r}; name all classes there are. Nothing was published. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+    return table[:, :-1].astype(float), classes, tuple(names), "group"
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[np.generic]:

@@ -17,6 +17,7 @@ from secretballot.accounting import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
+from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import GaussianProportions, Proportions
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
@@ -31,7 +32,7 @@ _ROUNDING = 1e-9
 
 
 def publish_proportions(
-    y_bags: Bags | Sequence[ArrayLike],
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike],
     classes: ArrayLike,
     epsilon: float,
     delta: float,
@@ -48,10 +49,10 @@ def publish_proportions(
 
     Parameters
     ----------
-    y_bags : Bags, or sequence of array-like of shape (n_instances,)
+    y_bags : Bags, PrivateParts, or sequence of array-like of shape (n_instances,)
         The private labels of each bag. Every instance is in one bag, and not because of its label.
         That no instance is in two bags of a list is the caller's word, and the statement says so;
-        bags of `Bags.from_groups` are disjoint.
+        bags of `Bags.from_groups` are disjoint, and so are the ``groups`` of `PrivateParts`.
     classes : array-like of shape (n_classes,)
         All classes there are; public, so named rather than learned. A class may be absent.
     epsilon, delta : float

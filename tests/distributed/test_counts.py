@@ -1,0 +1,101 @@
+"""Proportions and the top k of rows in parts: what the same rows in memory give."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.distributed._parts import OWNER, TARGET, RepeatingEngine, budget, split, table
+
+from secretballot import PrivacyAccountant, private_top_k, publish_proportions
+from secretballot.accounting import PrivacyAccountant as Accountant
+from secretballot.distributed import PrivateParts
+from secretballot.quantification import Bags
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rows = table()
+    rows["c"] = rows["c"].fillna("x")
+    return split(rows, tmp_path / "parts")
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """Record what the accountant is asked to release."""
+    record, release = [], Accountant.release
+
+    def recorded(self, mechanism, counts, **how):
+        record.append(np.array(counts, dtype=float))
+        return release(self, mechanism, counts, **how)
+
+    monkeypatch.setattr(Accountant, "release", recorded)
+    return record
+
+
+def parts(tmp_path, **how):
+    return PrivateParts(tmp_path / "parts", engine=RepeatingEngine(), scratch=tmp_path, **how)
+
+
+def test_proportions(rows, released, tmp_path):
+    how = {"classes": [0, 1], "epsilon": 0.5, "delta": 1e-6, "random_state": 0}
+    there = publish_proportions(parts(tmp_path, y=TARGET, groups="c"), **how)
+    here = publish_proportions(Bags.from_groups(None, rows[TARGET], groups=rows["c"]), **how)
+    np.testing.assert_array_equal(*released)
+    np.testing.assert_array_equal(here.proportions, there.proportions)
+    assert here.names == there.names == ("x", "y", "z")
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "message"),
+    [
+        ({"y": TARGET}, [0, 1], "groups=None and y='outcome': proportions of parts need"),
+        ({"y": TARGET, "groups": "c"}, [0, 5], "the group 'x' has labels that are none of"),
+        ({"y": "c", "groups": "a"}, ["x", "y", "z"], "part . *: the column of groups 'a' has"),
+    ],
+)
+def test_proportions_that_are_refused(columns, classes, message, rows, tmp_path):
+    del rows
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="label")
+    with pytest.raises(ValueError, match=message):
+        publish_proportions(parts(tmp_path, **columns), classes, 0.5, 1e-6, accountant=accountant)
+    assert not accountant.entries()
+
+
+def test_items_of_a_column(rows, released, tmp_path):
+    there = parts(tmp_path, y="c", owners=OWNER)
+    how = {"mechanism": "stable", "max_items": 3, "random_state": 0}
+    accountant = PrivacyAccountant(
+        2.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
+    )
+    found = private_top_k(there, 1, accountant=accountant, epsilon=0.9, domain="unknown", **how)
+    people = rows[["c", OWNER]].drop_duplicates()["c"].value_counts().sort_index()
+    assert released[0].ravel().tolist() == people.tolist()
+    assert len(found.items) == 1
+
+
+def test_columns_of_items(rows, released, tmp_path):
+    names = ["first", "second"]
+    frames = [rows.assign(first=(rows["a"] > 0) * 1, second=(rows["b"] > 3) * 1)]
+    split(frames[0], tmp_path / "parts")
+    there = parts(tmp_path, y=names, owners=OWNER)
+    for counts, how in ((there, {}), (frames[0][names], {"owners": frames[0][OWNER]})):
+        private_top_k(counts, 1, accountant=budget(), epsilon=1.0, max_items=2, **how)
+    np.testing.assert_array_equal(*released)
+    assert (released[0] < len(frames[0])).all()
+
+
+def test_items_that_are_refused(rows, tmp_path):
+    del rows
+    there = parts(tmp_path, y="c", owners=OWNER)
+    with pytest.raises(ValueError, match="domain='known', and the items are what the private"):
+        private_top_k(there, 1, accountant=budget())
+    with pytest.raises(ValueError, match="unit='row', and rows in parts are counted by owner"):
+        private_top_k(there, 1, accountant=PrivacyAccountant(1.0, 1e-5), domain="unknown")
+    with pytest.raises(ValueError, match="owners was given beside PrivateParts"):
+        private_top_k(there, 1, accountant=budget(), owners=pd.Series([1]), domain="unknown")
+    no_owners = parts(tmp_path, y=["a"])
+    with pytest.raises(ValueError, match="owners=None: rows in parts are counted by owner"):
+        private_top_k(no_owners, 1, accountant=budget())
