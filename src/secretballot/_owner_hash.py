@@ -55,9 +55,9 @@ def hash_packed(data: bytes | memoryview, offsets: NDArray[np.int64], key: bytes
     # The block that begins at each byte.
     blocks_at = np.ndarray(last - first + 1, dtype="<u8", buffer=buffer, strides=(1,))
     n_whole = lengths // _BLOCK_SIZE
-    rest = (lengths % _BLOCK_SIZE).astype(np.uint64)
+    n_last_bytes = (lengths % _BLOCK_SIZE).astype(np.uint64)
     # The last block is what is left of a text: it has room for the length.
-    masks = (np.uint64(1) << (np.uint64(8) * rest)) - np.uint64(1)
+    masks = (np.uint64(1) << (np.uint64(8) * n_last_bytes)) - np.uint64(1)
     hashes = np.empty(len(starts), dtype=np.uint64)
     for n in np.flatnonzero(np.bincount(n_whole)).tolist():
         places = np.flatnonzero(n_whole == n)

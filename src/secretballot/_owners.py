@@ -126,7 +126,9 @@ def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
     numbers: dict[str, int] = {}
     for number, id_ in enumerate(ids):
         if (other := numbers.setdefault(_text(id_), number)) != number:
-            rows = [int(np.flatnonzero(of_row == each)[-1]) for each in (other, number)]
+            rows = [
+                int(np.flatnonzero(of_row == owner_number)[-1]) for owner_number in (other, number)
+            ]
             warn(
                 f"owners[{rows[0]}] and owners[{rows[1]}] differ in case or in spaces at their "
                 "ends alone, and count as two owners. If they are one person, it is protected less "

@@ -48,13 +48,13 @@ def order_labels(y: Any, names: list[Any] | None) -> Any:
     ValueError
         If there are other columns.
     """
-    given = list(getattr(y, "columns", ()))
-    if not names or given in ([], names, list(range(len(given)))):
+    columns = list(getattr(y, "columns", ()))
+    if not names or columns in ([], names, list(range(len(columns)))):
         return y
-    if len(given) != len(names) or set(given) != set(names):
+    if len(columns) != len(names) or set(columns) != set(names):
         raise ValueError(
-            f"y has the columns {given[:5]!r}, and the model was fitted to {names[:5]!r}: give the "
-            "labels of the fit, or y.to_numpy() if they are the same in this order."
+            f"y has the columns {columns[:5]!r}, and the model was fitted to {names[:5]!r}: give "
+            "the labels of the fit, or y.to_numpy() if they are the same in this order."
         )
     return y[names]
 

@@ -383,8 +383,7 @@ def test_as_one_line(accountant):
 
 
 def test_rows_that_are_reserved():
-    accountant = PrivacyAccountant(4.0, 1e-5)
-    mechanism = mechanisms.GNMax(sigma=400.0)
+    accountant, mechanism = PrivacyAccountant(4.0, 1e-5), mechanisms.GNMax(sigma=400.0)
     assert "paid for before" not in flat(accountant.statement())
     first = accountant.reserve(mechanism, 2)
     sentence = "one reservation rows were paid for before they were drawn; 2 of them may still be"

@@ -204,11 +204,11 @@ def _published(released: Sequence[Released]) -> Iterator[str]:
 
 
 def _declared(released: Sequence[Released]) -> Iterator[_Fact]:
-    for word, known in NOTE_WORDS.items():
-        for value, sentence in known.sentences.items():
+    for word, phrase in NOTE_WORDS.items():
+        for value, sentence in phrase.sentences.items():
             where = [word in r.facts and value in (None, r.facts[word]) for r in released]
             if any(where):
-                count, outside = _count(released, where), known.outside.get(value, "")
+                count, outside = _count(released, where), phrase.outside.get(value, "")
                 outside = f"{outside} (in {count})" if outside else ""
                 yield _Fact(sentence.format(count), outside, word)
 
@@ -235,22 +235,22 @@ def _enough_units(budget: Budget, released: Sequence[Released]) -> Iterator[str]
         return
     _, units = UNIT_WORDS[budget.unit]
     most, largest = 1 / budget.delta, max(map(_n_units, released), default=0)
-    known = "The releases do not name their number"
+    phrase = "The releases do not name their number"
     if largest:
         times = round(most / largest, 6)  # one over 1e-5 is a little less than 100,000
-        known = f"The largest number that a release names is {largest:,}: "
+        phrase = f"The largest number that a release names is {largest:,}: "
         if times <= 1:
-            known += "NOT FEWER. DELTA IS TOO LARGE FOR THEM"
+            phrase += "NOT FEWER. DELTA IS TOO LARGE FOR THEM"
         elif times < _FAR_FEWER:
-            known += (
+            phrase += (
                 f"ONE OVER DELTA IS ONLY {math.floor(10 * times) / 10:g} TIMES AS MANY. A delta of "
                 f"at most {1 / (_FAR_FEWER * largest):.1e} would be small enough for them"
             )
         else:
-            known += f"one over delta is {times:,.0f} times as many"
+            phrase += f"one over delta is {times:,.0f} times as many"
     yield (
         f"The private data have far fewer than {most:,.0f} {units} (one over delta), at most a "
-        f"tenth. {known}."
+        f"tenth. {phrase}."
     )
 
 

@@ -78,7 +78,9 @@ class Limits:
         if self._scope_filters:
             return _LARGER_SCOPE
         amounts = {level.name: level.amount for level in self.budget.levels}
-        unspent = all(left >= amounts[split_group(g)[0]] for g, (left, _) in headroom.items())
+        unspent = all(
+            remaining >= amounts[split_group(g)[0]] for g, (remaining, _) in headroom.items()
+        )
         return _LARGER_BUDGET if unspent else _USED_UP
 
     def refusal(self, problem: str, remedy: str) -> BudgetExceededError:

@@ -222,11 +222,11 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
         raise ValueError(
             f"note has {word!r}, which the accountant says itself; call it something else."
         )
-    for word, known in NOTE_WORDS.items():
-        if word in plain and not known.is_valid(plain[word]):
+    for word, phrase in NOTE_WORDS.items():
+        if word in plain and not phrase.is_valid(plain[word]):
             raise ValueError(
                 f"note={{{word!r}: {plain[word]!r}}} is not what the privacy statement reads "
-                f"there: it must be {known.meaning}. Call it something else if it means something "
+                f"there: it must be {phrase.meaning}. Call it something else if it means something "
                 "else."
             )
     return plain
@@ -269,6 +269,6 @@ def declared_facts(note: object) -> dict[str, Any]:
         return {}
     return {
         word: note[word]
-        for word, known in NOTE_WORDS.items()
-        if word in note and known.is_valid(note[word])
+        for word, phrase in NOTE_WORDS.items()
+        if word in note and phrase.is_valid(note[word])
     }

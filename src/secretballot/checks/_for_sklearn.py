@@ -74,8 +74,10 @@ def for_sklearn(estimator: E) -> E:
         if name in parameters and parameters[name] is None
     }
     budget = quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5)
-    own = {"accountant": budget, "reservation": None}
-    copy.set_params(**missing, **{name: own[name] for name in own.keys() & parameters.keys()})
+    own_settings = {"accountant": budget, "reservation": None}
+    copy.set_params(
+        **missing, **{name: own_settings[name] for name in own_settings.keys() & parameters.keys()}
+    )
     checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
     return checked
 
@@ -107,8 +109,8 @@ def _class_of(kind: type[E]) -> type[E]:
     """Return the class of a kind of estimator that is fitted on its own rows."""
     if kind not in _classes:
         _classes[kind] = type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
-    made: type[E] = _classes[kind]
-    return made
+    subclass: type[E] = _classes[kind]
+    return subclass
 
 
 def _unpickled(kind: type[E]) -> E:

@@ -98,12 +98,12 @@ def hold_vote(
     # All record it, even if one of them fails. An absent one has paid, and can't take back a part.
     with contextlib.ExitStack() as callbacks:
         for name, voter in reversed(voting.items()):
-            own = [
+            own_motions = [
                 tally
                 for tally, motion in zip(tallies, motions, strict=True)
                 if name in motion.voters
             ]
-            callbacks.callback(_close, question, voter, own)
+            callbacks.callback(_close, question, voter, own_motions)
     return _answer(question, agreement, motions, outcomes, absent)
 
 
@@ -131,8 +131,8 @@ def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
 def _reserve(
     question: Question, motions: Sequence[Motion], paid: list[Voter], voter: Voter
 ) -> None:
-    own = [motion.sent_to(voter.name) for motion in _motions_of(motions, voter.name)]
-    voter.reserve(question, own)
+    own_motions = [motion.sent_to(voter.name) for motion in _motions_of(motions, voter.name)]
+    voter.reserve(question, own_motions)
     paid.append(voter)
 
 

@@ -75,13 +75,16 @@ class Exchange:
                 kind, hashes = hash_column(batch[self.owners], self.key)
                 kinds.add(kind)
                 table = _plain_table(batch, self.columns, hashes)
-                kept = self._listed_rows(hashes)
-                n_rows, n_left_out = n_rows + len(hashes), n_left_out + len(hashes) - len(kept)
-                buckets = self._buckets(hashes[kept])
+                listed_rows = self._listed_rows(hashes)
+                n_rows, n_left_out = (
+                    n_rows + len(hashes),
+                    n_left_out + len(hashes) - len(listed_rows),
+                )
+                buckets = self._buckets(hashes[listed_rows])
                 for bucket in np.unique(buckets).tolist():
                     if bucket not in writers:
                         writers[bucket] = _BucketWriter(self._folder(bucket), index)
-                    rows = kept[buckets == bucket]
+                    rows = listed_rows[buckets == bucket]
                     writers[bucket].write(table.take(rows), stack)
         for writer in writers.values():
             writer.finish()

@@ -181,8 +181,8 @@ class PrivateParts:
     @property
     def columns(self) -> list[str]:
         """Columns of the rows, without `y` and `owners`."""
-        others = (self.owners, self.groups, *self.targets)
-        return [name for name in self._columns if name not in others]
+        other_columns = (self.owners, self.groups, *self.targets)
+        return [name for name in self._columns if name not in other_columns]
 
     def empty_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns of the rows, and without rows."""
@@ -361,7 +361,7 @@ def _check_like(schema: pa.Schema, first: pa.Schema, part: str) -> None:
     for field in schema:
         pair = [field, first.field(field.name)]
         try:
-            pa.unify_schemas([pa.schema([each]) for each in pair], promote_options="permissive")
+            pa.unify_schemas([pa.schema([column]) for column in pair], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise ValueError(
                 f"{part} has the column {field.name!r} of another type than part 0: {field.type} "

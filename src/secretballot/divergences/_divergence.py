@@ -132,8 +132,8 @@ def largest_log_moment(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
             leader = ends[..., end].argmax(axis=1)
             p, q = log_p[rows, leader, None], log_q[rows, leader, None]
             np.maximum(best, log_moments(p, q, orders[inside]), out=best)
-        left, right = orders[knots[segment]], orders[knots[segment + 1]]
-        part = (orders[inside] - left) / (right - left)
+        left_order, right_order = orders[knots[segment]], orders[knots[segment + 1]]
+        part = (orders[inside] - left_order) / (right_order - left_order)
         chord = ends[..., :1] * (1 - part) + ends[..., 1:] * part
         row, candidate = np.nonzero((chord > best[:, None] * (1 + 1e-12)).any(axis=-1))
         if len(row):

@@ -47,16 +47,16 @@ def _bound(loss: Floats, shift: float, orders: Floats) -> Floats:
     q = loss[:, None, None]
     below, above = q * _CUTS, q * _CUTS[::-1]  # probability on either side of the atom
     a = orders[None, :, None]
-    left, right = ndtri(below), -ndtri(above)
+    left_tail, right_tail = ndtri(below), -ndtri(above)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         # The atom's probability on the neighbour over that on the data, and the likelihood ratios
         # at its two ends. All three fall with the probability below it.
-        mass = 1 - ndtr(-right - shift) - ndtr(left + shift)
+        mass = 1 - ndtr(-right_tail - shift) - ndtr(left_tail + shift)
         mean = mass / (1 - q)
-        first, last = (np.exp(-shift * x - shift**2 / 2) for x in (left, right))
+        first, last = (np.exp(-shift * x - shift**2 / 2) for x in (left_tail, right_tail))
         growth = np.exp(a * (a - 1) * shift**2 / 2)
 
-        tails = growth * ndtr(left + a * shift), growth * ndtr(-right - a * shift)
+        tails = growth * ndtr(left_tail + a * shift), growth * ndtr(-right_tail - a * shift)
         atom = (1 - q) * mean**a
         forward = _largest(
             tails,
@@ -70,7 +70,10 @@ def _bound(loss: Floats, shift: float, orders: Floats) -> Floats:
             + a * mean[..., :-1] ** (a - 1) * (first[..., :-1] - last[..., 1:]),
             width=np.diff(below),
         )
-        tails = growth * ndtr(left - (a - 1) * shift), growth * ndtr(-right + (a - 1) * shift)
+        tails = (
+            growth * ndtr(left_tail - (a - 1) * shift),
+            growth * ndtr(-right_tail + (a - 1) * shift),
+        )
         atom = (1 - q) * mean ** (1 - a)
         backward = _largest(
             tails,
@@ -99,12 +102,12 @@ def _largest(
     width: Floats,
 ) -> Floats:
     """Bound the maximum over all cells: the left tail rises along them, the right one falls."""
-    left, right = tails
-    value = left + right + atom
+    left_tail, right_tail = tails
+    value = left_tail + right_tail + atom
     ends = np.minimum(
         value[..., :-1] + width * _positive(rise), value[..., 1:] + width * _positive(fall)
     )
-    apart = left[..., 1:] + right[..., :-1] + largest_atom
+    apart = left_tail[..., 1:] + right_tail[..., :-1] + largest_atom
     bound = np.fmin(np.where(np.isnan(ends), np.inf, ends), apart)
     return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=-1))
 

@@ -56,8 +56,10 @@ class TeacherWarnings:
             return
         with warnings.catch_warnings(record=True) as caught:
             yield
-        for each in caught:
-            self._texts.setdefault(each.category, {}).setdefault(index, str(each.message))
+        for caught_warning in caught:
+            self._texts.setdefault(caught_warning.category, {}).setdefault(
+                index, str(caught_warning.message)
+            )
 
     def add(self, other: TeacherWarnings) -> None:
         """Add the warnings of other teachers."""

@@ -76,11 +76,11 @@ class KnownPlan:
         variance, largest_loss = 0.0, self._loss_scale
         value = grid.final_value(*grid.node_range(0.0, largest_loss))
         for tree, choices in reversed(self._rows[:n_rows]):
-            variance += sum(each.variance for each in choices.values())
+            variance += sum(play.variance for play in choices.values())
             # Where teachers agree, the loss is a rare large one: a few of them, not a Gaussian.
-            rare = _LOSS_FACTOR * max(each.largest_loss for each in choices.values())
+            rare = _LOSS_FACTOR * max(play.largest_loss for play in choices.values())
             largest_loss = max(largest_loss, rare)
             span = grid.node_range(variance, largest_loss)
-            moves = {node: move_on_grid(each) for node, each in choices.items()}
+            moves = {node: move_on_grid(play) for node, play in choices.items()}
             value = play_row(tree, value, span, moves.__getitem__)
         return value

@@ -189,7 +189,7 @@ def _draw_pair(term: PairTerm, ax: Axes, added: str) -> None:
 
 def _title(name: Hashable) -> str:
     if isinstance(name, tuple):
-        return " and ".join(_title(each) for each in name)
+        return " and ".join(_title(part) for part in name)
     return name if isinstance(name, str) else f"column {name}"
 
 

@@ -149,7 +149,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> Total
     for scope, group in groupby(stored, key=lambda row: str(row[0])):
         rows = list(group)
         scopes[scope] = ScopeTotals(_cap(rows[0][1]), _costs(row[2:] for row in rows))
-    whole = scopes.pop(_WHOLE)
+    whole_scope = scopes.pop(_WHOLE)
     totals = Totals(
         digest=entry.digest,
         sequence=sequence,
@@ -157,7 +157,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> Total
         n_rows=n_rows,
         place=place,
         checkpoint=sequence,
-        charges=dict(whole.charges),
+        charges=dict(whole_scope.charges),
         scopes=scopes,
         touched=set(scopes),
     )

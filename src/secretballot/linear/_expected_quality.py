@@ -89,7 +89,7 @@ def _range(prospect: Prospect) -> str:
 
 
 def _prospect(signal: float, response: Response) -> Prospect | None:
-    return next((each for each in _prospects(response) if signal < each.below), None)
+    return next((prospect for prospect in _prospects(response) if signal < prospect.below), None)
 
 
 @singledispatch

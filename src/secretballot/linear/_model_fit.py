@@ -257,10 +257,10 @@ def _run(
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
         pair_plan = None
         if pairs is not None:
-            asked = _Releases(
+            pair_releases = _Releases(
                 accountant, reservations[1], randomness, scope, note, task, pairs.NOISE_INDEX
             )
-            pair_plan = PairPlan(pairs.mechanism, asked.noisy_sums, pairs.n_pairs)
+            pair_plan = PairPlan(pairs.mechanism, pair_releases.noisy_sums, pairs.n_pairs)
         plan = RoundPlan(
             rows,
             features,
@@ -359,7 +359,7 @@ def _remaining_share(
 ) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
     return check.remaining_share - sum(
-        each.share for each in (placement, pairs, search) if each is not None
+        part.share for part in (placement, pairs, search) if part is not None
     )
 
 

@@ -120,7 +120,10 @@ class FitPrice(Shown):
             for level, share in self._all_fits.items()
         ):
             return ""
-        part = min(1 - score.get(level, 0.0) / left for level, left in self.remaining.items())
+        part = min(
+            1 - score.get(level, 0.0) / remaining_share
+            for level, remaining_share in self.remaining.items()
+        )
         if (part := math.floor(100 * part) / 100) < _LEAST_PART:
             return TOO_DEAR
         part = min(part, _MOST_PART)

@@ -147,8 +147,10 @@ def is_matrix(counts: CountsInput) -> bool:
     """Tell if counts are a matrix, with people in rows and items in columns."""
     if isinstance(counts, Mapping):
         return False
-    given: Any = counts
-    shape = given.shape if hasattr(given, "shape") else _as_numbers(given).shape
+    counts_given: Any = counts
+    shape = (
+        counts_given.shape if hasattr(counts_given, "shape") else _as_numbers(counts_given).shape
+    )
     return len(shape) == 2
 
 
@@ -171,14 +173,14 @@ def _of_owners(
     """Add up the owners of a matrix, each with the largest entry of its rows for each item."""
     if hasattr(counts, "tocsr"):
         return _sum_sparse(_largest_sparse(counts, owner_of_row), max_contribution)
-    given: Any = counts
-    is_frame = hasattr(given, "columns")
-    table = _frame_numbers(given) if is_frame else _as_numbers(given)
+    counts_given: Any = counts
+    is_frame = hasattr(counts_given, "columns")
+    table = _frame_numbers(counts_given) if is_frame else _as_numbers(counts_given)
     _check_numbers(table)  # a maximum would hide a negative entry
     order = np.argsort(owner_of_row, kind="stable")
     starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
     items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
-    return replace(items, names=given.columns)._checked() if is_frame else items
+    return replace(items, names=counts_given.columns)._checked() if is_frame else items
 
 
 def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:

@@ -63,12 +63,12 @@ def skellam(variance: float, reach: int) -> Skellam:
     right = np.log(i0e(variance)) + np.append(0.0, np.cumsum(log_ratios))
     log_pmf = np.append(right[:0:-1], right)
     # Beyond the end is less than a geometric series, which is soon negligible.
-    left = log_pmf[: reach + 1].copy()
-    left[0] -= np.log1p(-ratios[-1])
-    left = np.logaddexp.accumulate(left)
-    beyond = left[0] + np.log(ratios[-1])
-    above = np.append(left[reach - 2 :: -1], beyond)  # of "at least k + 1", for k = 1, ...
-    log_cdf = np.append(left, np.log1p(-np.exp(above)))
+    left_log_pmf = log_pmf[: reach + 1].copy()
+    left_log_pmf[0] -= np.log1p(-ratios[-1])
+    left_log_pmf = np.logaddexp.accumulate(left_log_pmf)
+    beyond = left_log_pmf[0] + np.log(ratios[-1])
+    above = np.append(left_log_pmf[reach - 2 :: -1], beyond)  # of "at least k + 1", for k = 1, ...
+    log_cdf = np.append(left_log_pmf, np.log1p(-np.exp(above)))
     for table in (log_pmf, log_cdf):
         table.flags.writeable = False
     return Skellam(variance, reach, log_pmf, log_cdf)

@@ -49,7 +49,9 @@ class EncodedColumn:
             texts = column._texts(values)
             counts = Counter(text for text in texts if text is not None)
             if declared is not None:
-                categories = [text for each in declared if (text := cell_text(each)) is not None]
+                categories = [
+                    text for category in declared if (text := cell_text(category)) is not None
+                ]
             else:
                 frequent = counts.most_common(_MOST_CATEGORIES)
                 categories = [text for text, count in frequent if count >= _FEWEST_ROWS]

@@ -64,7 +64,7 @@ class LossGrid:
         weights = np.expm1(self.step - remainders) / math.expm1(self.step)
         weights = np.minimum(np.maximum(weights, 0.0), 1.0)
         columns = offsets.astype(int), probabilities * weights, probabilities * (1 - weights)
-        return [Stencil(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
+        return [Stencil(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
     def node_range(self, variance: float, largest_loss: float) -> tuple[int, int]:
         """Compute the nodes [low, high) that cover a loss with this variance."""

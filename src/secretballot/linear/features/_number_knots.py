@@ -92,10 +92,12 @@ class NumberKnots(RankedFeatures):
         x = read_numbers(column)
         n_values, missing = len(self.values), np.isnan(x)
         inside = np.where(missing, self.knots[0], x).clip(self.knots[0], self.knots[-1])
-        left = np.searchsorted(self.knots, inside, side="right") - 1
-        left = left.clip(0, len(self.knots) - 2)
-        upper = (inside - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
-        first = left + n_values
+        left_knots = np.searchsorted(self.knots, inside, side="right") - 1
+        left_knots = left_knots.clip(0, len(self.knots) - 2)
+        upper = (inside - self.knots[left_knots]) / (
+            self.knots[left_knots + 1] - self.knots[left_knots]
+        )
+        first = left_knots + n_values
         if n_values:
             position = np.searchsorted(self.values, x).clip(0, n_values - 1)
             is_value = self.values[position] == x
@@ -148,7 +150,7 @@ class NumberKnots(RankedFeatures):
         """Return the text of each group of neighbouring knots."""
         numbers = np.concatenate([self.values, self.knots])
         members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
-        return [range_text(own.min(), own.max(), text) for own in members]
+        return [range_text(own_bins.min(), own_bins.max(), text) for own_bins in members]
 
 
 def _neighbours(
@@ -183,10 +185,10 @@ def public_ends(
 ) -> dict[Hashable, tuple[float, float]]:
     """Return the ends of public numbers, but of those whose bins are single values."""
     ends = {}
-    for column, own in zip(columns, bins.columns, strict=True):
-        if isinstance(own, NumberBins):
+    for column, own_bins in zip(columns, bins.columns, strict=True):
+        if isinstance(own_bins, NumberBins):
             x = column.numbers()
-            spread = np.unique(x[~np.isin(x, own.values)])
-            if len(spread) > len(own.edges) + 1:
-                ends[own.name] = (float(spread[0]), float(spread[-1]))
+            spread = np.unique(x[~np.isin(x, own_bins.values)])
+            if len(spread) > len(own_bins.edges) + 1:
+                ends[own_bins.name] = (float(spread[0]), float(spread[-1]))
     return ends

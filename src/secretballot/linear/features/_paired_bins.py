@@ -84,7 +84,7 @@ class PairedBins(AdditiveBins):
         A row is in the cell of the features that have the largest weights.
         """
         n_rows = rows.shape[0]
-        codes, data = (each.reshape(n_rows, -1) for each in (rows.indices, rows.data))
+        codes, data = (entries.reshape(n_rows, -1) for entries in (rows.indices, rows.data))
         all_codes, all_data = [codes], [data]
         largest = [
             _largest_entries(codes[:, place] - start, data[:, place])

@@ -111,10 +111,10 @@ class UnknownCells:
             x, (low, high) = read_numbers(cells), self.ranges[column.name]
             share = float(((x < low) | (x > high)).mean())
             if share > _MOST_SHARE:
-                known = range_text(
+                known_text = range_text(
                     low, high, date_text if getattr(column, "is_date", False) else None
                 )
-                far.append(f"{column.name!r} ({percent(share)} out of {known})")
+                far.append(f"{column.name!r} ({percent(share)} out of {known_text})")
         if far:
             warn(
                 "most numbers of X are out of the range of the public rows, or the declared "
@@ -126,8 +126,8 @@ class UnknownCells:
     def _known(self, position: int) -> str:
         """Name some categories of a column of texts."""
         column = self.bins.columns[position]
-        known = column.labels()[: min(column.other_code or 0, 2)]
-        return f"; it knows {', '.join(map(repr, known))}" if known else ""
+        known_text = column.labels()[: min(column.other_code or 0, 2)]
+        return f"; it knows {', '.join(map(repr, known_text))}" if known_text else ""
 
 
 def _more(columns: Sequence[object]) -> list[str]:
@@ -145,7 +145,7 @@ def _unknown_shares(bins: AdditiveBins, means: Floats) -> Floats:
     """Return the share of other categories and missing cells of each column, given the means."""
     shares = []
     for column, place in zip(bins.columns, bins.places, strict=True):
-        own = means[place]
-        other = 0.0 if column.other_code is None else own[column.other_code]
-        shares.append(float(other + own[column.n_values :].sum()))
+        column_means = means[place]
+        other = 0.0 if column.other_code is None else column_means[column.other_code]
+        shares.append(float(other + column_means[column.n_values :].sum()))
     return np.array(shares)

@@ -190,9 +190,9 @@ def check_input(
         misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
     if pool is not None:
         warn_columns(public_readings(columns, categories))
-    given = X if pool is not None else X_selected
+    given_rows = X if pool is not None else X_selected
     private = TableSource(
-        X=choice.select(given) if choice.is_named else given,
+        X=choice.select(given_rows) if choice.is_named else given_rows,
         table=table,
         names=names,
         misfits=misfits,

@@ -117,9 +117,9 @@ class ClippedClasses(ClippedResiduals):
         p = reference.probabilities(coefficients)
         factors = _factors(p, limits)
         slopes = p * (1 - p) * (p * factors).sum(axis=1, keepdims=True)
-        own = p * (factors * (1 - p)) ** 2
-        others = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
-        return reference.weights @ slopes, reference.weights @ (own + others)
+        own_squares = p * (factors * (1 - p)) ** 2
+        other_squares = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
+        return reference.weights @ slopes, reference.weights @ (own_squares + other_squares)
 
 
 def _factors(p: Floats, limits: Floats) -> Floats:

@@ -100,8 +100,8 @@ class NumberRounds:
         sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
         wide = replace(mechanism, norm=float(np.sqrt(2 + FIRST_VOTE_LENGTH**2)) * features.norm)
-        asked = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
-        noisy = self.plan.release(wide, np.concatenate(asked))
+        asked_sums = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
+        noisy = self.plan.release(wide, np.concatenate(asked_sums))
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
         first = self._round(noisy, start, histogram)
         means = noisy[features.n_features : -N_BINS] / rows.total

@@ -80,9 +80,9 @@ class ReferenceRows:
         weights = self.weights
         for features, share in _RAKING_PASSES * columns:
             present = np.asarray(features.T @ weights)
-            wanted = np.where(present > 0, share, 0.0)
-            wanted *= present.sum() / wanted.sum()
-            ratios = wanted / np.maximum(present, np.finfo(np.float64).tiny)
+            wanted_shares = np.where(present > 0, share, 0.0)
+            wanted_shares *= present.sum() / wanted_shares.sum()
+            ratios = wanted_shares / np.maximum(present, np.finfo(np.float64).tiny)
             missing = 1 - np.asarray(features.sum(axis=1)).ravel()
             weights = weights * (np.asarray(features @ ratios) + missing)
         weights = weights / weights.sum()

@@ -63,11 +63,14 @@ class ResidualHistogram:
     def from_counts(cls, counts: Floats, total: float, scale: float) -> ResidualHistogram:
         """Smooth noisy counts of bins, whose true sum is `total`."""
         large = float(np.clip(counts[-1] / total, 0.0, 1.0))
-        rest = np.cumsum(counts[:-1]) / total
+        inner_shares = np.cumsum(counts[:-1]) / total
         # The shares of all bins add to 1: the noise of their sum is shared out.
-        surplus = rest[-1] + large - 1
-        rest = rest - surplus * np.arange(1, N_BINS) / (N_BINS - 1)
-        below = np.maximum.accumulate(rest[:-1]) + np.minimum.accumulate(rest[:-1][::-1])[::-1]
+        surplus = inner_shares[-1] + large - 1
+        inner_shares = inner_shares - surplus * np.arange(1, N_BINS) / (N_BINS - 1)
+        below = (
+            np.maximum.accumulate(inner_shares[:-1])
+            + np.minimum.accumulate(inner_shares[:-1][::-1])[::-1]
+        )
         return cls(scale, np.clip(below / 2, 0.0, 1 - large) + large / 2, large)
 
     @property
