@@ -81,7 +81,7 @@ class TimedEngine:
             text = repr(pickle.load(file))
         kinds = {
             "write_part": "exchange",
-            "function _store": "encoding",
+            "function _store>": "encoding",
             "residual_sums": "round",
             "pair_sums": "pairs",
             "_train_bucket": "training",

@@ -270,6 +270,6 @@ def test_the_statement_of_an_ensemble(ensemble, accountant, private, public):
     assert statement == ensemble.statement() == accountant.statement()
     assert statement.released[0]["note"]["n_teachers"] == 10
     assert {group["note"]["n_counted"] for group in statement.released} == {len(private[0])}
-    assert f"names is {len(private[0]):,}, which is fewer" in " ".join(str(statement).split())
+    assert f"names is {len(private[0]):,}: one over delta is" in " ".join(str(statement).split())
     with pytest.raises(ValueError, match="accountant=None.*nothing is guaranteed"):
         ensemble.set_params(accountant=None).statement()

@@ -31,14 +31,11 @@ class BucketVectors:
     vectors : callable
     stored : str
         Folder with the one-hot features of each bucket.
-    paired : PairedBins or None
-        Features with the cells of pairs.
     """
 
     exchange: Exchange
     vectors: Vectors
     stored: str
-    paired: PairedBins | None = None
 
     def store(self, rows: PrivateRows, bucket: int) -> None:
         """Store the vectors of a bucket, if they are one-hot; others are computed every time."""
@@ -46,14 +43,16 @@ class BucketVectors:
         if stored is not None:
             stored.save(self._path(bucket))
 
-    def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
-        """Compute sums of one bucket's vectors."""
+    def load(self, bucket: int) -> PrivateRows:
+        """Return the vectors of a bucket: stored ones, or computed anew."""
         path = self._path(bucket)
         if os.path.exists(path):
-            rows = StoredRows.load(path).rows()
-        else:
-            rows = self.vectors(read_bucket(self.exchange, bucket))
-        return function(rows if self.paired is None else rows.with_cells(self.paired))
+            return StoredRows.load(path).rows()
+        return self.vectors(read_bucket(self.exchange, bucket))
+
+    def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
+        """Compute sums of one bucket's vectors."""
+        return function(self.load(bucket))
 
     def _path(self, bucket: int) -> str:
         return os.path.join(self.stored, f"{bucket}.rows")
@@ -78,14 +77,15 @@ class PartedRows:
     @classmethod
     def of(cls, buckets: Buckets, vectors: Vectors) -> PartedRows:
         """Return rows whose vectors are yet to be stored."""
-        stored = os.path.join(buckets.folder.path, f"features-{uuid4().hex}")
-        os.mkdir(stored, 0o700)
-        of_bucket = BucketVectors(buckets.exchange, vectors, stored)
+        of_bucket = BucketVectors(buckets.exchange, vectors, _new_folder(buckets))
         return cls(buckets, of_bucket, float(buckets.n_owners))
 
     def with_cells(self, features: PairedBins) -> PartedRows:
-        """Return the same rows with the cells of pairs beside one-hot features."""
-        return replace(self, of_bucket=replace(self.of_bucket, paired=features))
+        """Return the same rows with the cells of pairs beside one-hot features, stored too."""
+        paired = replace(self.of_bucket, stored=_new_folder(self.buckets))
+        for _ in self.buckets.map_filled(partial(_store_cells, self.of_bucket, paired, features)):
+            pass
+        return replace(self, of_bucket=paired)
 
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
         """Sum features times residuals over the rows: see `PrivateRows`."""
@@ -126,3 +126,15 @@ class PartedRows:
     def _add(self, function: Callable[[PrivateRows], Floats]) -> Floats:
         """Add up the sums of all buckets, in any order: they are exact."""
         return np.asarray(sum(self.buckets.map_filled(partial(self.of_bucket.sum, function))))
+
+
+def _new_folder(buckets: Buckets) -> str:
+    folder = os.path.join(buckets.folder.path, f"features-{uuid4().hex}")
+    os.mkdir(folder, 0o700)
+    return folder
+
+
+def _store_cells(
+    single: BucketVectors, paired: BucketVectors, features: PairedBins, bucket: int
+) -> None:
+    paired.store(single.load(bucket).with_cells(features), bucket)
