@@ -143,9 +143,6 @@ def test_a_meta_estimator_reveals_a_rare_label():
 def test_stacking_fails_before_anything_is_spent():
     own_error = "X_public: StackingClassifier passes it"
     for epsilon, error in ((None, own_error), (50.0, "labelled public rows")):
-        (None, "X_public: StackingClassifier passes it"),
-        (50.0, "labelled public rows"),
-    ):
         ensemble = ensemble_of(epsilon=epsilon).set_fit_request(X_public=True)
         stacked = StackingClassifier([("one", ensemble)], final_estimator=NB, cv=2)
         with pytest.raises(ValueError, match=error):
