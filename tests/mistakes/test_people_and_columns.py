@@ -65,7 +65,10 @@ MISTAKES = (
             r"owners\[0\] is missing.*Leave rows without an id out.*NOT FOR PUB",
             [missing, *map(str, OWNERS[1:])],
         )
-        for missing in (None, float("nan"), pd.NA, pd.NaT, "", " ", "nan", "NaN", "None", "null")
+        for missing in (
+            *(None, float("nan"), pd.NA, pd.NaT, "", " ", "nan", "NaN", "None", "null"),
+            *("UNKNOWN", "N/A", "NA", "-", "--", " ? "),
+        )
     ),
     owners("a missing number", r"owners\[649\] is missing", np.r_[OWNERS[:-1], np.nan]),
     owners(
