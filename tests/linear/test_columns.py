@@ -180,6 +180,15 @@ def test_chosen_columns_are_found_by_name_without_the_others():
         fitted.predict(X.assign(label=Y)[:0])
 
 
+def test_rows_and_labels_of_a_score_swapped():
+    fitted = model(columns=["since", "age"]).set_params(epsilon=2.0)
+    fitted.fit(X, Y, X_public=PublicData(POOL))
+    n_entries = len(fitted.accountant.entries())
+    with pytest.raises(ValueError, match="X: expected 2D array"):
+        fitted.score_private(Y, X)
+    assert len(fitted.accountant.entries()) == n_entries
+
+
 def test_columns_of_arrays_keep_their_positions():
     rows = np.random.default_rng(0).normal(size=(1_500, 4))
     for bounds, pool in ((None, PublicData(rows[:200] + 0.01)), ({1: (-3, 3), 3: (-3, 3)}, None)):
