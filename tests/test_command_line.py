@@ -157,6 +157,12 @@ def test_verify_a_statement(run, accountant, path):
     assert "is entry 0; 0 were recorded since" in output
 
 
+def test_a_shortened_head_is_refused(run, accountant, path):
+    status, _, errors = run("verify", path, "--head", accountant.statement().head[:12])
+    assert status == 1
+    assert "a digest has 64 letters, and this has 12. Give it whole" in errors
+
+
 def test_a_cut_off_tail_is_detected_by_the_head(run, accountant, path):
     head = accountant.statement().head
     tamper(path, "DELETE FROM charge WHERE sequence = 2", "DELETE FROM entry WHERE sequence = 2")

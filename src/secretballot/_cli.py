@@ -32,6 +32,9 @@ _CURRENCIES = {
     "pairs": "epsilon",
 }
 
+#: Letters of a digest.
+_DIGEST_LENGTH = 64
+
 #: The page of a statement that is printed.
 _STANDARD_OUTPUT = ""
 
@@ -228,6 +231,12 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
     places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
     totals = walk.totals
     if head is not None:
+        if len(head) < _DIGEST_LENGTH:
+            raise LedgerError(
+                f"--head {options.head}: a digest has {_DIGEST_LENGTH} letters, and this has "
+                f"{len(head)}. Give it whole, as in the statement: entries can be made up whose "
+                "digests begin alike."
+            )
         if (place := places.get(head)) is None:
             raise LedgerError(
                 f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "

@@ -16,7 +16,9 @@ from secretballot._sklearn_compat import _num_samples
 #: Whole numbers up to this size are hashed as 8 bytes, larger ones as texts.
 _LARGE = 2**63
 #: Texts that stand for a missing id, without regard to case.
-MISSING_IDS = frozenset({"", "nan", "none", "null", "nat", "<na>"})
+MISSING_IDS = frozenset(
+    {"", "nan", "none", "null", "nat", "<na>", "na", "n/a", "unknown", "-", "--", "?"}
+)
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:

@@ -142,7 +142,7 @@ def test_advice_where_no_row_fits():
     with pytest.raises(BudgetExceededError, match="nothing of this one has been spent"):
         accountant.release(loud, tied(2))
     accountant.release(GNMax(sigma=80), tied(1))
-    with pytest.raises(BudgetExceededError, match="otherwise this budget is used up"):
+    with pytest.raises(BudgetExceededError, match="otherwise what is left stays for releases"):
         accountant.release(loud, tied(2))
     with pytest.raises(BudgetExceededError, match="otherwise another fit with a larger epsilon"):
         accountant.release(loud, tied(2), scope=accountant.scope(0.5))

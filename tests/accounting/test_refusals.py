@@ -70,7 +70,11 @@ def test_the_advice_says_if_anything_was_spent(order):
     with pytest.raises(BudgetExceededError, match="nothing of this one has been spent"):
         accountant.release(loud, votes(1))
     accountant.release(Gaussian(sigma=100.0), votes(1))
-    with pytest.raises(BudgetExceededError, match="otherwise this budget is used up"):
+    with pytest.raises(BudgetExceededError, match="otherwise what is left stays for releases"):
+        accountant.release(loud, votes(1))
+    rest = accountant.calibrate(lambda sigma: Gaussian(sigma=sigma), 1)
+    accountant.release(rest, votes(1))
+    with pytest.raises(BudgetExceededError, match="this budget is used up"):
         accountant.release(loud, votes(1))
 
 

@@ -114,3 +114,24 @@ def test_a_score_on_rows_with_other_spellings_warns_once():
     with pytest.warns(UserWarning, match="'sex'.*If X is private, so is this warning") as caught:
         model.score_private(X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int))
     assert len(caught) == 1
+
+
+RARE = [f"N{at}" for at in range(2_000)]
+
+
+@pytest.mark.parametrize("spelt", [str, str.lower])
+def test_rare_categories_are_not_absent(spelt):
+    """Public categories that few rows have sum to noise; those of another spelling do, too."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"delay": rng.normal(size=20_000), "plane": rng.choice(RARE, 20_000)})
+    shown = np.repeat(RARE[:3], 3) if spelt is str else np.repeat(RARE[:60], 5)
+    pool = pd.DataFrame({"delay": rng.normal(size=300), "plane": RARE[-300:]})
+    pool.loc[: len(shown) - 1, "plane"] = list(map(spelt, shown))
+    model = PrivateLogisticRegression(
+        classes=[0, 1], check_public_rows=False, accountant=PrivacyAccountant(1.0, 1e-5)
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, (X["delay"] > 1).astype(int), X_public=PublicData(pool))
+    absent = [each for each in caught if "no public category of 'plane'" in str(each.message)]
+    assert bool(absent) == (spelt is str.lower)

@@ -19,8 +19,10 @@ from tests.mistakes._mistake import (
 )
 
 from secretballot import PrivacyAccountant, PublicData
+from secretballot.ensemble import declared_classes, learned_classes
 
 WORDS = np.where(LABELS == 1, "yes", "no")
+MANY = 3 * (np.arange(N) // 4)
 ONLY_NUMBERS = (numbers,)
 MIXED = np.array([1, "1"] * (N // 2), dtype=object)
 
@@ -40,6 +42,15 @@ MISTAKES = (
         "some rows without a label",
         "NaN.*[Ll]eave rows without one out",
         data={"y": np.where(np.arange(N) == 3, np.nan, LABELS)},
+    ),
+    labels(
+        "a quantity as labels", "y holds 163 numbers.*PrivateLinearRegression", MANY, classes=None
+    ),
+    labels(
+        "a quantity as labels, declared",
+        "classes holds 163 numbers.*PrivateLinearRegression",
+        MANY,
+        classes=np.unique(MANY),
     ),
     labels("a number as label", "Unknown label type: continuous.*regression target", X[:, 0]),
     labels(
@@ -161,6 +172,12 @@ MISTAKES = (
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
 def test_labels(mistake, make):
     check(mistake, make)
+
+
+def test_codes_of_many_classes_are_named():
+    assert len(declared_classes(range(150))) == 150
+    assert len(declared_classes(np.arange(150) + 1.0)) == 150
+    assert len(learned_classes(MANY.astype(str))) == 163
 
 
 @pytest.fixture(scope="module")

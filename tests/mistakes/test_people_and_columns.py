@@ -21,6 +21,8 @@ from tests.mistakes._mistake import (
 )
 
 from secretballot import PublicData
+from secretballot.accounting import PrivacyLeakWarning
+from secretballot.schema import warn_repeated_rows
 
 OWNERS, OWNED = np.arange(N) // 2, {"unit": "owner"}
 BALANCED = np.concatenate([np.arange(N), np.flatnonzero(LABELS)])
@@ -64,7 +66,10 @@ MISTAKES = (
             r"owners\[0\] is missing.*Leave rows without an id out.*NOT FOR PUB",
             [missing, *map(str, OWNERS[1:])],
         )
-        for missing in (None, float("nan"), pd.NA, pd.NaT, "", " ", "nan", "NaN", "None", "null")
+        for missing in (
+            *(None, float("nan"), pd.NA, pd.NaT, "", " ", "nan", "NaN", "None", "null"),
+            *("UNKNOWN", "N/A", "NA", "-", "--", " ? "),
+        )
     ),
     owners("a missing number", r"owners\[649\] is missing", np.r_[OWNERS[:-1], np.nan]),
     owners(
@@ -85,6 +90,22 @@ MISTAKES = (
         "rows copied to balance classes",
         "X holds .* copies of other rows.*class_weight='balanced'.*owners=X.index",
         data={"X": TABLE.iloc[BALANCED], "y": LABELS[BALANCED], "X_public": PUBLIC_TABLE},
+        models=CLASSIFIERS,
+    ),
+    Mistake(
+        "rows copied without their index labels",
+        "X holds .* copies of other rows. .*Leave copies out.*owners=",
+        data={
+            "X": TABLE.iloc[BALANCED].reset_index(drop=True),
+            "y": LABELS[BALANCED],
+            "X_public": PUBLIC_TABLE,
+        },
+        models=CLASSIFIERS,
+    ),
+    Mistake(
+        "an array of rows that are there twice",
+        "X holds 650 copies of other rows.*Leave copies out",
+        data={"X": np.r_[X, X], "y": np.r_[LABELS, LABELS]},
         models=CLASSIFIERS,
     ),
     Mistake(
@@ -194,3 +215,21 @@ MISTAKES = (
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
 def test_people_and_columns(mistake, make):
     check(mistake, make)
+
+
+@pytest.mark.filterwarnings("error")
+def test_honest_twins_are_no_copies():
+    rng = np.random.default_rng(0)
+    tables = (
+        rng.integers(0, 2, (4_000, 6)),
+        rng.integers(0, 40, (4_000, 2)),
+        np.round(rng.normal(size=(4_000, 1)), 2),
+        np.repeat(np.indices((20, 10)).reshape(2, -1).T, 3, axis=0),  # a design
+        np.where(rng.random((4_000, 3)) < 0.9, 0, rng.normal(size=(4_000, 3))),
+    )
+    for rows in tables:
+        assert not warn_repeated_rows(rows)
+        assert not warn_repeated_rows(pd.DataFrame(rows))
+    whole = np.column_stack([rng.permutation(1_500), rng.integers(0, 9, 1_500)])
+    with pytest.warns(PrivacyLeakWarning, match="X holds 1,500 copies"):
+        assert warn_repeated_rows(pd.DataFrame(np.r_[whole, whole]))

@@ -272,3 +272,9 @@ def test_invalid_arguments(make, settings, arguments, message):
     model = make(PrivacyAccountant(1.0, 1e-5)).set_params(**settings)
     with pytest.raises(ValueError, match=message):
         model.price_fit(**{"n": N, "X_public": POOL, **arguments})
+
+
+@pytest.mark.parametrize("unit", ["row", "owner"])
+def test_the_price_of_owners_says_so(unit):
+    priced = logistic(PrivacyAccountant(1.0, 1e-5, unit=unit)).price_fit(N, POOL)
+    assert ("numbers are of owners, not of rows" in str(priced)) == (unit == "owner")

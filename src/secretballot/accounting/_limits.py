@@ -17,15 +17,23 @@ from secretballot.accounting._privacy_filter import (
 from secretballot.divergences import Costs, Order, RenyiCost, check_groups, level_cost, split_group
 from secretballot.ledger import Budget, Scope, Totals
 
-#: The advice where a scope's cap is used up, where the budget is, and where nothing was spent.
+#: The advice where a scope's cap is used up, where the budget is, where it is not, and where
+#: nothing was spent.
 _LARGER_SCOPE = "another fit with a larger epsilon gets more of the budget, while that lasts."
 _USED_UP = (
     "this budget is used up, and what was released from it stays free to use. A fit without "
     "epsilon= takes all that is left: pass epsilon= to it where scores or other fits are to follow."
 )
+_DEAR = (
+    "what is left stays for releases that cost less, or for counts of more rows: the noise for few "
+    "rows has to be small."
+)
 _LARGER_BUDGET = (
     "open a budget with a larger epsilon (or delta): nothing of this one has been spent."
 )
+
+#: Share of a budget that is not used up.
+_MUCH_LEFT = 0.01
 
 #: The advice where rows' own deltas don't fit.
 LESS_DELTA = (
@@ -78,10 +86,9 @@ class Limits:
         if self._scope_filters:
             return _LARGER_SCOPE
         amounts = {level.name: level.amount for level in self.budget.levels}
-        unspent = all(
-            remaining >= amounts[split_group(g)[0]] for g, (remaining, _) in headroom.items()
+        return _advice_of(
+            min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
         )
-        return _LARGER_BUDGET if unspent else _USED_UP
 
     def refusal(self, problem: str, remedy: str) -> BudgetExceededError:
         """Build the error of rows that don't fit; `problem` has no full stop.
@@ -237,7 +244,7 @@ class Limits:
     def _advice(self, filter_: PrivacyFilter, spent: Costs) -> str:
         if filter_ in self._scope_filters:
             return _LARGER_SCOPE
-        return _USED_UP if filter_.amount_spent(spent) > 0 else _LARGER_BUDGET
+        return _advice_of(1 - filter_.amount_spent(spent) / filter_.amount)
 
     def _shortfall(self, filter_: PrivacyFilter, spent: Costs, charges: Costs) -> tuple[str, str]:
         """Describe what is missing, and what helps."""
@@ -247,3 +254,10 @@ class Limits:
         if DELTA_LIMIT in short:
             return short, LESS_DELTA
         return short, f"Use more noise; otherwise {self._advice(filter_, spent)}"
+
+
+def _advice_of(left: float) -> str:
+    """Return the advice for the share of the budget that is left."""
+    if left >= 1:
+        return _LARGER_BUDGET
+    return _DEAR if left > _MUCH_LEFT else _USED_UP

@@ -11,6 +11,9 @@ from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._views import View, label_parts
 from secretballot.scoring import codes_of
 
+#: Most numbers that are classes without being named as codes.
+_MOST_NUMBERS = 100
+
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     """Return the sorted classes of the parameter ``classes``."""
@@ -47,7 +50,24 @@ def _sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
         )
     if name == "classes" and len(classes) != len(labels):
         raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
+    _check_no_quantity(classes, name)
     return classes
+
+
+def _check_no_quantity(classes: NDArray[Any], name: str) -> None:
+    """Refuse many numbers, unless they were named and are 0, 1, 2, ... or 1, 2, 3, ..."""
+    n_classes = len(classes)
+    if classes.dtype.kind not in "iuf" or n_classes <= _MOST_NUMBERS:
+        return
+    if name == "classes" and np.array_equal(classes - classes[0], np.arange(n_classes)):
+        return
+    raise ValueError(
+        f"{name} holds {n_classes:,} numbers, and each would be a class, for which a fit takes "
+        "minutes and tells little. Take PrivateLinearRegression for a number, or groups of it, "
+        "such as pandas.cut(y, edges).astype(str). If they are codes of classes, name them: "
+        f"classes=range({n_classes}), or give y.astype(str). Nothing was spent."
+        + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
+    )
 
 
 def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from secretballot._errors import warn
-from secretballot.linear.features import AdditiveBins, FeatureMap, Floats
+from secretballot.linear.features import AdditiveBins, FeatureMap, Features, Floats
 from secretballot.linear.rounds import Posterior
 
 #: The last residual counts as large beyond this multiple of its noise and sampling error, in
@@ -17,6 +17,8 @@ _LARGE_RESIDUAL = 10.0
 _EXPLAINED = 0.8
 #: Standard deviations that noise hardly reaches.
 _CLEAR_SIGNAL = 6.0
+#: Share of public rows with other categories, above which sums of the public ones may be noise.
+_MOST_OTHERS = 0.5
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
 #: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
@@ -28,6 +30,7 @@ _SMALL, _TINY = 0.1, 0.01
 def warn_failed_fit(
     posterior: Posterior,
     features: FeatureMap,
+    public: Features | None,
     residuals: Sequence[Floats],
     sigma: float,
     n_rows: float,
@@ -37,6 +40,9 @@ def warn_failed_fit(
     Parameters
     ----------
     posterior : Posterior
+    features : FeatureMap
+    public : csr_array, ndarray or None
+        Features of the public rows.
     features : FeatureMap
     residuals : sequence of ndarray of shape (n_features, n_columns)
         Released sums of residuals, round by round. Those of later features (pairs of columns) come
@@ -50,7 +56,7 @@ def warn_failed_fit(
     if not posterior.coefficients[1:].any():
         signs.append("all coefficients are 0, so that all rows are predicted alike")
     if isinstance(features, AdditiveBins) and residuals:
-        absent = _absent_columns(features, residuals[0], sigma)
+        absent = _absent_columns(features, public, residuals[0], sigma)
         if absent:
             signs.append(f"no public category of {', '.join(absent)} occurs in private rows")
     energies = [float((residual[: len(residuals[0])] ** 2).sum()) for residual in residuals]
@@ -103,11 +109,19 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
     )
 
 
-def _absent_columns(features: AdditiveBins, sums: Floats, sigma: float) -> list[str]:
-    """Return columns whose public categories sum to noise while "others" does not."""
+def _absent_columns(
+    features: AdditiveBins, public: Features | None, sums: Floats, sigma: float
+) -> list[str]:
+    """Return columns whose public categories sum to noise while "others" does not.
+
+    Columns in which most public rows have others too are left out.
+    """
     absent = []
+    shares = None if public is None else np.asarray(public.sum(axis=0)).ravel() / public.shape[0]
     for column, place in zip(features.columns, features.places, strict=True):
         if not column.other_code:
+            continue
+        if shares is not None and shares[place][column.other_code] > _MOST_OTHERS:
             continue
         scaled = sums[place] / sigma
         public, other = scaled[: column.other_code], scaled[column.other_code]

@@ -295,7 +295,8 @@ def _run(
     if fitted.is_rival and plan.rival is not None:
         plan, kind = plan.rival.plan, "kernel"
     sigma = plan.mechanism.sigma
-    warn_failed_fit(fitted.posterior, plan.features, fitted.residuals, sigma, n_squared)
+    residuals = fitted.residuals
+    warn_failed_fit(fitted.posterior, plan.features, plan.public, residuals, sigma, n_squared)
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)

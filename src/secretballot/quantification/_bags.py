@@ -104,7 +104,9 @@ class Bags:
             check_row_order(name, values, other, reference)
         names, codes = encode_ids("groups", groups, _count_instances(X, y))  # type: ignore[arg-type]
         if y is not None:
-            warn_repeated_rows(y if X is None else X, "y" if X is None else "X", "label")
+            warn_repeated_rows(
+                y if X is None else X, "y" if X is None else "X", "label", cells=False
+            )
             _check_no_labels(codes, array_of_values(y))
         rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         return cls._from_rows(X, y, rows, tuple(names), "group")

@@ -19,6 +19,7 @@ from secretballot.schema._frames import as_table as as_table
 from secretballot.schema._frames import check_table as check_table
 from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
+from secretballot.schema._frames import container_kind as container_kind
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._misfits import warn_misfits as warn_misfits
 from secretballot.schema._repeated_rows import warn_repeated_rows as warn_repeated_rows

@@ -52,6 +52,8 @@ class FitPrice(Shown):
         Reason for which the fit would be refused; empty if it would not.
     expected : str
         Prospects of the fit, in words.
+    unit : str
+        ``"row"``, or ``"owner"``: the price is of so many owners.
     """
 
     share: Mapping[str, float]
@@ -62,6 +64,7 @@ class FitPrice(Shown):
     sizes: Mapping[str, float]
     problem: str
     expected: str
+    unit: str = "row"
 
     @property
     def all_fits_succeed(self) -> bool:
@@ -88,7 +91,9 @@ class FitPrice(Shown):
             for name, size in self.sizes.items()
         )
         problem = f"Refused: {self.problem}" if self.problem else ""
-        texts = [problem, self._budget_advice(), sizes, self.expected]
+        unit = "The unit is the owner: numbers are of owners, not of rows."
+        counted = unit if self.unit == "owner" else ""
+        texts = [problem, self._budget_advice(), sizes, counted, self.expected]
         table = Table(("step", "", "of the budget"), rows)
         return View("FitPrice", (table, *(Prose.of(text) for text in texts if text)))
 
@@ -187,7 +192,8 @@ class FitPriceMethods(ABC):
         score: ScorePrice | RegressionScorePrice | None = None
         with suppress(BudgetExceededError):
             score = self._price_later_score(self.accountant, n_scored)
-        return replace(self._price_fit(n, X_public, n_fits, n_labels), score=score)
+        priced = self._price_fit(n, X_public, n_fits, n_labels)
+        return replace(priced, score=score, unit=self.accountant.unit)
 
     @abstractmethod
     def _price_fit(

@@ -36,6 +36,8 @@ class Enclosing:
         Whether it scores with held-out private rows.
     repeats : bool
         Whether it repeats rows within a fit, if its `bootstrap` is True.
+    neighbours : bool
+        Whether it fits other models to the same rows, which may have no budget.
     folds : bool
         Whether it calls `cross_val_predict` for its own folds.
     refuse : callable
@@ -49,6 +51,7 @@ class Enclosing:
     remedy: str = ""
     scores: bool = False
     repeats: bool = False
+    neighbours: bool = False
     folds: bool = False
     refuse: Callable[[str, Any], str] = _nothing
 
@@ -65,6 +68,13 @@ class Enclosing:
                 "copies of a person's row, and is charged for one. The guarantee does not cover "
                 "that. Pass bootstrap=False and max_samples=, or fit one model with all of the "
                 "epsilon."
+            )
+        estimators: Any = setting("estimators") if self.neighbours else ()
+        if unprotected := counts.unprotected_parts(estimators):
+            return (
+                f"{name} fits {unprotected!r} to the private rows too, without noise and outside "
+                "the guarantee: its predictions, and the fitted models in it, show them. Vote "
+                "among private models, or pass FrozenEstimator(model) of models of public rows."
             )
         if self.scores and not self.pays_scores(setting):
             return unpaid_scores(name, setting("estimator"))
@@ -140,7 +150,7 @@ STACK = Enclosing(
 _SEARCH = Enclosing("sklearn.model_selection", counts.fits_of_search, scores=True)
 _HALVING = replace(_SEARCH, count_fits=counts.fits_of_halving)
 _BAG = Enclosing("sklearn.ensemble", counts.fits_of_bag, repeats=True)
-_VOTE = Enclosing("sklearn.ensemble", counts.fits_of_vote, counts.private_parts)
+_VOTE = Enclosing("sklearn.ensemble", counts.fits_of_vote, counts.private_parts, neighbours=True)
 _OUTPUTS = Enclosing("sklearn.multioutput", counts.fits_of_outputs)
 _CHAIN = Enclosing("sklearn.multioutput", counts.fits_unknown, refuse=_refuse_chain)
 _COLUMNS = Enclosing("sklearn.feature_selection", counts.fits_unknown, refuse=_refuse_columns)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, check_cv
 
 #: Parameters that decide what a fit costs: where a search varies them, fits are not alike.
@@ -28,6 +29,17 @@ def private_parts(estimator: BaseEstimator) -> list[Any]:
     )
     same = all(part.accountant is private[0].accountant for part in private)
     return private if same and not within else []
+
+
+def unprotected_parts(estimators: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return the names of the models that are fitted to the same rows without a budget."""
+    return [
+        name
+        for name, part in estimators
+        if hasattr(part, "get_params")
+        and not isinstance(part, FrozenEstimator)
+        and not any(map(_is_private, [part, *part.get_params().values()]))
+    ]
 
 
 def _is_private(part: Any) -> bool:

@@ -256,7 +256,7 @@ def _read_items(
     owner_of_row = _owner_of_row(counts, owners, accountant)
     check_names_items(counts)
     if owners is None and is_matrix(counts):
-        warn_repeated_rows(counts, "counts", accountant.unit)
+        warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
     return ItemCounts.from_input(counts, grid, owner_of_row)
 
 

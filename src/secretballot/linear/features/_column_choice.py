@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.linear.features._columns import column_keys
-from secretballot.schema import as_table, column_names
+from secretballot.schema import as_table, check_table, column_names
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class ColumnChoice:
         """
         if (self.is_all and not self.is_chosen) or self.is_selected(X):
             return X
+        check_table(X, name)
         table: ArrayLike = as_table(X, (self.n_columns,), name)
         names = column_names(table)
         width = np.shape(table)[1]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
@@ -21,6 +23,11 @@ from secretballot.schema import Bounds, column_cells
 _MOST_SHARE = 0.9
 #: Columns with fewer public cells are not warned of.
 _FEWEST_CELLS = 10
+#: Most texts of numbers that are taken for codes, such as months.
+_MOST_CODES = 12
+#: Texts of numbers, also with a decimal comma, but not of codes with zeros in front; and of dates.
+_NUMBER = re.compile(r"[+-]?(?!0\d)\d+(([.,' ]\d{3})*[.,]\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d\d.*)?")
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10
 
@@ -207,6 +214,8 @@ def _note(column: PublicColumn) -> str:
         return "constant"
     if n_cells < _FEWEST_CELLS or column.categories is not None:
         return ""
+    if note := _note_of_texts(texts.tolist(), counts):
+        return note
     if len(texts) > _MOST_SHARE * n_cells:
         return "nearly every public row has another text, as with names and identifiers"
     cells = column_cells(column.values)
@@ -215,3 +224,19 @@ def _note(column: PublicColumn) -> str:
         return "objects, nearly all numbers, read as categories; astype(float) makes numbers"
     categories = public_bins([column], 1, {}).columns[0]
     return "" if categories.other_code else "no text is in three public rows: all are 'others'"
+
+
+def _note_of_texts(texts: list[str], counts: NDArray[np.intp]) -> str:
+    """Describe numbers and dates that are texts; "" if there are few of them."""
+    for pattern, n_codes, note in (
+        (_NUMBER, _MOST_CODES, "numbers as texts, read as categories; astype(float) makes numbers"),
+        (_DATE, 0, "dates as texts, read as categories; pandas.to_datetime makes dates"),
+    ):
+        n_cells = sum(
+            count
+            for text, count in zip(texts, counts.tolist(), strict=True)
+            if pattern.fullmatch(text.strip())
+        )
+        if len(texts) > n_codes and n_cells > _MOST_SHARE * counts.sum():
+            return note
+    return ""
