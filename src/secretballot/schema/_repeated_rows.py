@@ -46,11 +46,11 @@ def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row", *, cells: boo
     if n_copies:
         labels = ", with their index labels" if n_labelled else ""
         ids = f"owners={name}.index" if n_labelled else "the id of each row's person as owners="
+        remedy = _REMEDY + ids if unit == "row" else ""
         warn(
             f"{name} holds {n_copies:,} copies of other rows{labels}. "
             f"unit={unit!r} protects one {unit}: whoever has several copies is protected for each "
-            f"of them, not for all together. Leave copies out{_REMEDY + ids if unit == 'row' else ''}. "
-            f"{NOT_FOR_PUBLICATION}",
+            f"of them, not for all together. Leave copies out{remedy}. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
     return n_copies > 0

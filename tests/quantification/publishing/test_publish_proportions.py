@@ -195,7 +195,9 @@ def test_an_accountant_of_another_unit_is_refused():
         publish_proportions([[0, 1]], [0, 1], 0.5, 1e-6, accountant=accountant)
 
 
-@pytest.mark.parametrize("copied", [np.array, list, lambda labels: labels], ids=str)
+@pytest.mark.parametrize(
+    "copied", [np.array, list, lambda labels: labels], ids=["array", "list", "itself"]
+)
 def test_a_bag_that_is_given_twice_is_refused(copied):
     labels = np.random.default_rng(0).integers(2, size=200)
     accountant = budget()
