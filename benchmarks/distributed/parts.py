@@ -232,6 +232,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--quick", action="store_true", help="200,000 rows in 4 parts")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(rows=200_000, parts=4)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.one:
@@ -243,7 +245,7 @@ def main() -> None:
         )
         print(json.dumps(fitted))
         return
-    n_rows, n_parts = (200_000, 4) if given.quick else (given.rows, given.parts)
+    n_rows, n_parts = given.rows, given.parts
     with tempfile.TemporaryDirectory(dir=given.folder) as temporary:
         folder = Path(temporary) / "parts"
         write(folder, n_rows, n_parts)

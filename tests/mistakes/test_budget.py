@@ -239,7 +239,7 @@ def test_a_score_of_few_rows_is_too_dear_and_the_budget_not_used_up():
     accountant = PrivacyAccountant(1.0, 1e-5)
     model = logistic(accountant, epsilon=accountant.epsilon_per_fit(share=0.4), rounds=0)
     model.fit(X, LABELS, X_public=POOL)
-    with pytest.raises(BudgetExceededError, match="what is left stays for releases that cost") as e:
+    with pytest.raises(BudgetExceededError, match="less is left") as e:
         model.score_private(X[:20], LABELS[:20])
     assert "used up" not in str(e.value)
     model.score_private(X, LABELS)

@@ -111,8 +111,8 @@ class BudgetHandle:
         --------
         >>> from secretballot.accounting import PrivacyAccountant
         >>> print(PrivacyAccountant(epsilon=1.0, delta=1e-5).report())
-        level     epsilon  budget                  spent #  left .  rows
-        --------  -------  ----------------------  -------  ------  ----
+        level     epsilon  budget                  spent #  left .  answers
+        --------  -------  ----------------------  -------  ------  -------
         everyone  1        [....................]  0.0%     100.0%  0
         <BLANKLINE>
         ledger: temporary
