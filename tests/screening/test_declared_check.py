@@ -4,47 +4,19 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from tests.screening._checked_fits import (
+    N,
+    Stopped,
+    X,
+    Y,
+    linear,
+    measured,
+)
 
 from secretballot import (
     PrivacyAccountant,
-    PrivateLogisticRegression,
-    PrivateTeacherEnsemble,
 )
 from secretballot.mechanisms import NoisyCounts
-
-RNG = np.random.default_rng(0)
-N = 1500
-X, POOL = RNG.normal(50, 10, size=(N, 3)), RNG.normal(50, 10, size=(200, 3))
-Y = (X[:, 0] > 50).astype(int)
-
-
-def linear(accountant, **parameters):
-    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **parameters)
-
-
-def teachers(accountant, **parameters):
-    learner = make_pipeline(StandardScaler(), LogisticRegression())
-    return PrivateTeacherEnsemble(learner, 100, classes=[0, 1], accountant=accountant, **parameters)
-
-
-def in_days(rows):
-    return rows * [365, 1, 1]
-
-
-def in_thousands(rows):
-    return rows / 1000
-
-
-def measured(accountant):
-    return [each for each in accountant.entries() if "measured" in json.loads(each.note)]
-
-
-class Stopped(Exception):
-    """The fit got to a release."""
-
 
 COLUMNS = ["age", "pay", "job"]
 DECLARED = {

@@ -7,42 +7,27 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from tests.screening._checked_fits import (
+    POOL,
+    N,
+    Stopped,
+    X,
+    Y,
+    in_days,
+    in_thousands,
+    linear,
+    measured,
+    teachers,
+)
 
 from secretballot import (
     PrivacyAccountant,
-    PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
 )
 from secretballot.mechanisms import NoisyCounts
 from secretballot.screening import PublicRowsCheck, cells_outside
-
-RNG = np.random.default_rng(0)
-N = 1500
-X, POOL = RNG.normal(50, 10, size=(N, 3)), RNG.normal(50, 10, size=(200, 3))
-Y = (X[:, 0] > 50).astype(int)
-
-
-def linear(accountant, **parameters):
-    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **parameters)
-
-
-def teachers(accountant, **parameters):
-    learner = make_pipeline(StandardScaler(), LogisticRegression())
-    return PrivateTeacherEnsemble(learner, 100, classes=[0, 1], accountant=accountant, **parameters)
-
-
-def in_days(rows):
-    return rows * [365, 1, 1]
-
-
-def in_thousands(rows):
-    return rows / 1000
-
-
-def measured(accountant):
-    return [each for each in accountant.entries() if "measured" in json.loads(each.note)]
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
@@ -270,10 +255,6 @@ def test_declared_categories_are_public_ones(codes):
     assert dict(cells_outside(rows, pool))["job"].all()
     numbers = pandas.DataFrame({"job": [1, 2] * 15})
     assert not dict(cells_outside(rows[["job"]], numbers, {"job": [1, 2, *codes]}))["job"].any()
-
-
-class Stopped(Exception):
-    """Raised in place of a release."""
 
 
 @pytest.mark.parametrize("unit", ["row", "owner"])

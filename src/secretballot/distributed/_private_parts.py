@@ -184,6 +184,16 @@ class PrivateParts:
         other_columns = (self.owners, self.groups, *self.targets)
         return [name for name in self._columns if name not in other_columns]
 
+    def check_alone(self, **arguments: object) -> None:
+        """Refuse arguments, by name, whose values are columns of the parts."""
+        for name, value in arguments.items():
+            if value is not None:
+                remedy = "Levels of parts are not supported."
+                raise ValueError(
+                    f"{name} was given beside PrivateParts, which have columns of y and owners. "
+                    + (remedy if name == "budgets" else "Leave it out.")
+                )
+
     def empty_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns of the rows, and without rows."""
         import pandas as pd

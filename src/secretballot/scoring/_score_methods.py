@@ -66,12 +66,7 @@ class ScoreMethods:
             name = f"{type(self).__name__}.predict"
             check_row_independence(self._predict_array, schema.sample, name)
         if isinstance(X, PrivateParts):
-            for name, value in (("y", y), ("owners", owners)):
-                if value is not None:
-                    raise ValueError(
-                        f"{name} was given beside PrivateParts, which have columns of y and "
-                        "owners. Leave it out."
-                    )
+            X.check_alone(y=y, owners=owners)
             check_unit(accountant, owners=True)
             if schema is None or schema.names is None:
                 raise ValueError(

@@ -192,7 +192,8 @@ default="stable"
         )
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most
     if isinstance(counts, PrivateParts):
-        _check_parts(owners, accountant)
+        counts.check_alone(owners=owners)
+        _check_unit_of_parts(accountant)
         items = items_of_parts(counts, grid, domain)
     else:
         items = _read_items(counts, owners, grid, accountant)
@@ -240,9 +241,7 @@ default="stable"
     return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
 
 
-def _check_parts(owners: ArrayLike | None, accountant: PrivacyAccountant) -> None:
-    if owners is not None:
-        raise ValueError("owners was given beside PrivateParts, which have a column of owners.")
+def _check_unit_of_parts(accountant: PrivacyAccountant) -> None:
     if accountant.unit != "owner":
         raise ValueError(
             f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by owner: "

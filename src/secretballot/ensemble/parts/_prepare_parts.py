@@ -28,14 +28,9 @@ def prepare_parts(
 
     Nothing is learned of the parts before a release.
     """
-    parts, _, X_public, _, _ = arguments
+    parts, y, X_public, owners, budgets = arguments
     assert isinstance(parts, PrivateParts)
-    for name in ("y", "owners", "budgets"):
-        if getattr(arguments, name) is not None:
-            raise ValueError(
-                f"{name} was given beside PrivateParts, which have columns of y and owners. "
-                + ("Levels of parts are not supported." if name == "budgets" else "Leave it out.")
-            )
+    parts.check_alone(y=y, owners=owners, budgets=budgets)
     if ensemble.accountant is None:
         raise ValueError(f"accountant=None: {GIVE_BUDGET}")
     check_unit(ensemble.accountant, owners=True)

@@ -47,12 +47,7 @@ def check_parts(
 
     Nothing else is read of the parts before a release.
     """
-    for name, value in (("y", y), ("owners", owners), ("budgets", budgets)):
-        if value is not None:
-            raise ValueError(
-                f"{name} was given beside PrivateParts, which have columns of y and owners. "
-                + ("Levels of parts are not supported." if name == "budgets" else "Leave it out.")
-            )
+    X.check_alone(y=y, owners=owners, budgets=budgets)
     check_unit(model.accountant, owners=True)
     response = model._response_of_columns(X.y)
     empty = X.empty_frame()
