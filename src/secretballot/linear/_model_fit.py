@@ -209,7 +209,7 @@ def _run(
         share=_remaining_share(check, placement, pairs, search),
     )
     asks_ranks = data.X_public is None
-    if isinstance(features, AdditiveBins) and has_few_public_rows(data) and not asks_ranks:
+    if isinstance(features, AdditiveBins) and not asks_ranks:
         sigma = calibrate(n_rows=n_releases + 1).sigma
         asks_ranks = shows_correlations(sigma, len(features.columns), data.total, n_public)
     n_releases += asks_ranks
