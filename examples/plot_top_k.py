@@ -66,13 +66,13 @@ plt.show()
 # A week
 # ------
 # The :term:`accountant` is the budget: each day's release goes through it. Budgets add up as
-# squares, about, so that seven days of .36 times epsilon fit. Half of delta is set aside for the
+# squares, about, so that seven days of .34 times epsilon fit. Half of delta is set aside for the
 # chance that a set is told that one customer changes.
 
 accountant = PrivacyAccountant(
     EPSILON, DELTA, unit="voter", relation="add_remove", approximation_delta=DELTA / 2
 )
-EACH = 0.36 * EPSILON
+EACH = 0.34 * EPSILON
 found = {
     day: private_top_k(counts, accountant=accountant, epsilon=EACH, k_max=100)
     for day, counts in visitors.items()
