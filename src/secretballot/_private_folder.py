@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import stat
 import tempfile
@@ -36,6 +37,8 @@ class PrivateFolder:
         # Under its name the lock is held from the first moment.
         new = os.path.join(self.path, "new")
         self._lock = open(new, "wb")  # noqa: SIM115 - held until the process ends
+        self._lock.write(_machine())
+        self._lock.flush()
         try_lock(self._lock.fileno())
         with suppress(OSError):  # an open file keeps its name on Windows: nothing is swept there
             os.rename(new, os.path.join(self.path, _LOCK))
@@ -43,12 +46,16 @@ class PrivateFolder:
         self._finalizer = weakref.finalize(self, _remove, self.path, self.owner, self._lock)
 
     def is_usable(self, parent: str) -> bool:
-        """Return whether it is there, of this process and in this folder."""
+        """Return True while the folder exists, and this process made it in this parent."""
         return self.owner == os.getpid() and self.parent == parent and os.path.isdir(self.path)
 
     def delete(self) -> None:
         """Delete the folder and all that is in it."""
         self._finalizer()
+
+
+def _machine() -> bytes:
+    return platform.node().encode()
 
 
 def _remove(path: str, owner: int, lock: BinaryIO) -> None:
@@ -65,5 +72,6 @@ def _delete_abandoned(parent: str) -> None:
             is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
             if is_own and stat.S_ISDIR(status.st_mode):
                 with open(folder / _LOCK, "r+b") as lock:
-                    if try_lock(lock.fileno()):
+                    # Other machines may not see each other's locks.
+                    if lock.read() == _machine() and try_lock(lock.fileno()):
                         shutil.rmtree(folder, ignore_errors=True)

@@ -144,6 +144,13 @@ IN_ARGUMENTS = [
         {"X_public": PublicData(public_rows().assign(**{TARGET: 1.0}))},
         "X_public has the column 'outcome', which is to be learned",
     ),
+    (
+        {},
+        {},
+        {"X_public": PublicData(public_rows().assign(**{OWNER: range(300)}))},
+        "X_public has the column 'person', which names owners or groups",
+    ),
+    ({}, {"owners": TARGET}, POOL, "give another column for each"),
     ({}, {}, {}, "neither X_public nor bounds|bounds"),
 ]
 

@@ -38,7 +38,9 @@ def parts(tmp_path, **how):
     return PrivateParts(tmp_path / "parts", engine=RepeatingEngine(), scratch=tmp_path, **how)
 
 
-def test_proportions(rows, released, tmp_path):
+@pytest.mark.parametrize("groups", ["str", "category"])
+def test_proportions(groups, rows, released, tmp_path):
+    split(rows.assign(c=rows["c"].astype(groups)), tmp_path / "parts", seed=0)
     how = {"classes": [0, 1], "epsilon": 0.5, "delta": 1e-6, "random_state": 0}
     there = publish_proportions(parts(tmp_path, y=TARGET, groups="c"), **how)
     here = publish_proportions(Bags.from_groups(None, rows[TARGET], groups=rows["c"]), **how)

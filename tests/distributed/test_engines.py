@@ -14,7 +14,7 @@ from tests._programs import python_environment, run_python
 from tests.distributed._parts import OWNER, TARGET, budget, public_rows, split, table
 
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -144,9 +144,9 @@ def test_dask_frame(folder, in_memory, tmp_path):
 KILLED = """
 import os, sys
 from tests.distributed._parts import OWNER, TARGET
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 parts = PrivateParts(sys.argv[1], y=TARGET, owners=OWNER, scratch=sys.argv[2])
-buckets = parts.exchange(["a"], bytes(16))
+buckets = Buckets.of(parts, ["a"], bytes(16))
 print(oct(os.stat(buckets.folder.path).st_mode & 0o777))
 os.kill(os.getpid(), 9)
 """
@@ -159,7 +159,7 @@ def test_what_a_killed_client_left_is_deleted_by_the_next_one(folder, tmp_path):
     (left,) = tmp_path.iterdir()
     assert list(left.glob("bucket-*/*.arrow"))
     parts = PrivateParts(folder, y=TARGET, owners=OWNER, scratch=tmp_path)
-    buckets = parts.exchange(["a"], bytes(16))
+    buckets = Buckets.of(parts, ["a"], bytes(16))
     assert not left.exists()
     buckets.delete()
     assert list(tmp_path.iterdir()) == []

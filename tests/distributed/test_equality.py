@@ -21,7 +21,7 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 from secretballot.ensemble._votes import GroupTally, collect_votes
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -192,7 +192,7 @@ def test_types_of_owner_ids(kind, tmp_path):
         rows[OWNER] = rows[OWNER].astype("str" if kind == "category" else kind).astype(kind)
     rows = split(rows, tmp_path / "parts")
     parts = PrivateParts(tmp_path / "parts", y=TARGET, owners=OWNER, n_buckets=2)
-    buckets = parts.exchange(["a"], bytes(range(16)))
+    buckets = Buckets.of(parts, ["a"], bytes(range(16)))
     hashes = np.concatenate(list(buckets.map_rows(lambda rows: rows.hashes)))
     from secretballot._owners import Owners
 
@@ -208,7 +208,7 @@ def test_a_public_list_of_owners(tmp_path):
     listed = [*range(1_000), 5_000, 5_001]  # some have no rows, and some rows are of others
     parts = PrivateParts(tmp_path / "parts", y=TARGET, owners=OWNER, owner_ids=listed, n_buckets=3)
     with pytest.warns(UserWarning, match="rows are of owners that owner_ids does not list"):
-        buckets = parts.exchange(["a"], bytes(16))
+        buckets = Buckets.of(parts, ["a"], bytes(16))
     assert buckets.n_owners == 1_002
     frames = list(buckets.map_rows(lambda rows: rows.frame))
     buckets.delete()

@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import platform
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,18 @@ def test_folders_of_others_are_not_deleted(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 4
     del accountant
     assert (precious / "lock").exists()
+
+
+def test_folders_of_killed_processes_of_another_machine_stay(tmp_path, monkeypatch):
+    for name, machine in (("secretballot-here", platform.node()), ("secretballot-there", "other")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lock").write_text(machine)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    accountant = basic_budget()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "secretballot-there" in names
+    assert "secretballot-here" not in names
+    del accountant
 
 
 def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from secretballot.distributed._buckets import Buckets as Buckets
 from secretballot.distributed._buckets import read_bucket as read_bucket
 from secretballot.distributed._engine import Engine as Engine
 from secretballot.distributed._exchange import Exchange as Exchange
+from secretballot.distributed._part_counts import count_groups as count_groups
 from secretballot.distributed._private_parts import PrivateParts as PrivateParts
 from secretballot.distributed._tasks import PartError as PartError
 from secretballot.distributed._tasks import map_tasks as map_tasks

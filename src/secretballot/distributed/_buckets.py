@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._owners import check_kinds
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine
 from secretballot.distributed._exchange import OWNER, Exchange
@@ -17,6 +19,11 @@ from secretballot.distributed._tasks import map_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from secretballot.distributed._private_parts import PrivateParts
+
+#: Rows of a bucket by default, and the most buckets.
+_BUCKET_ROWS, _MOST_BUCKETS = 250_000, 512
 
 T = TypeVar("T")
 
@@ -55,6 +62,52 @@ class Buckets:
     exchange: Exchange
     n_owners: int
     filled: list[int]
+
+    @classmethod
+    def of(
+        cls, parts: PrivateParts, names: list[str], key: bytes, n_teachers: int | None = None
+    ) -> Buckets:
+        """Bring the rows of each owner together; the caller deletes them.
+
+        Parameters
+        ----------
+        parts : PrivateParts
+        names : list of str
+            Columns that are read, the targets apart.
+        key : bytes
+            Key of the hash of owners.
+        n_teachers : int or None
+            Number of teachers, all of whose rows go to one bucket.
+        """
+        if parts.owners is None:
+            raise ValueError(
+                "owners=None: rows in parts are counted by owner. Give owners=, the column of "
+                "owner ids; if each row is a person of its own, a column of row ids."
+            )
+        listed = parts._listed
+        folder = PrivateFolder(parts._scratch)
+        try:
+            exchange = Exchange(
+                paths=parts._paths,
+                folder=folder.path,
+                columns=[*names, *parts.targets],
+                owners=parts.owners,
+                key=key,
+                n_buckets=_choose_n_buckets(parts, n_teachers),
+                n_teachers=n_teachers,
+                listed=None if listed is None else np.sort(listed.hashes(key)),
+            )
+            exchange.make_folders()
+            _write(exchange, parts._engine, "" if listed is None else listed.kind)
+            count = partial(count_owners, exchange)
+            tasks = map_tasks(parts._engine, folder.path, count, exchange.n_buckets, "bucket")
+            counts = dict(tasks)
+        except BaseException:
+            folder.delete()
+            raise
+        n_owners = sum(counts.values()) if listed is None else len(listed.ids)
+        filled = [bucket for bucket, n_present in sorted(counts.items()) if n_present]
+        return cls(parts._engine, folder, exchange, n_owners, filled)
 
     def map_filled(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
         """Yield the results of a function of the numbers of buckets that have rows.
@@ -95,6 +148,34 @@ def count_owners(exchange: Exchange, bucket: int) -> int:
     """Count the owners of one bucket."""
     table = exchange.read_bucket(bucket)
     return 0 if table is None else len(np.unique(table[OWNER].to_numpy()))
+
+
+def _choose_n_buckets(parts: PrivateParts, n_teachers: int | None) -> int:
+    import pyarrow.parquet as pq
+
+    n_buckets = parts._n_buckets
+    if n_buckets is None:
+        n_rows = sum(pq.read_metadata(path).num_rows for path in parts._paths)
+        n_buckets = min(max(n_rows // _BUCKET_ROWS, 1), _MOST_BUCKETS)
+    return n_buckets if n_teachers is None else min(n_buckets, n_teachers)
+
+
+def _write(exchange: Exchange, engine: Engine, listed_kind: str) -> None:
+    """Write all parts into buckets; `listed_kind` is that of the public list's ids, if any."""
+    kinds, n_rows, n_left_out = {listed_kind}, 0, 0
+    n_parts = len(exchange.paths)
+    for _, part in map_tasks(engine, exchange.folder, exchange.write_part, n_parts, "part"):
+        kinds.add(part.kind)
+        n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
+    check_kinds(kinds - {""})
+    if n_rows == 0:
+        raise ValueError("the parts have no rows.")
+    if n_left_out:
+        warn(
+            f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "
+            f"were left out. {NOT_FOR_PUBLICATION}",
+            PrivacyLeakWarning,
+        )
 
 
 def _of_filled(function: Callable[[int], T], filled: list[int], index: int) -> T:

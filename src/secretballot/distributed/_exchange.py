@@ -25,7 +25,7 @@ _BATCH_ROWS = 2**16
 
 
 class PartSummary(NamedTuple):
-    """What the client is told of a part: the kind of its owners' ids, and of rows left out."""
+    """Summary of a part for the client: the kind of its owners' ids, and numbers of rows."""
 
     kind: str
     n_rows: int
@@ -92,8 +92,8 @@ class Exchange:
             raise PartError("the column of owners mixes ids of several kinds.")
         return PartSummary(min(kinds, default=""), n_rows, n_left_out)
 
-    def read_bucket(self, bucket: int) -> pa.Table:
-        """Return the rows of a bucket, in the order of parts and of their rows."""
+    def read_bucket(self, bucket: int) -> pa.Table | None:
+        """Return the rows of a bucket in the order of the parts; None if there are none."""
         import pyarrow as pa
 
         folder = self._folder(bucket)

@@ -1,21 +1,52 @@
-"""Counts of the rows of one part."""
+"""Counts of the rows of parts by public group."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._exchange import read_batches
-from secretballot.distributed._tasks import PartError
+from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from secretballot.distributed._private_parts import PrivateParts
 
-def count_part(
+
+def count_groups(
+    parts: PrivateParts, classes: Sequence[Hashable]
+) -> dict[Hashable, NDArray[np.intp]]:
+    """Count the private rows of each group and class, for a release.
+
+    Returns
+    -------
+    dict of group to ndarray of shape (n_classes + 1,)
+        The last count is of rows of no class.
+    """
+    if parts.groups is None or not isinstance(parts.y, str):
+        raise ValueError(
+            f"groups={parts.groups!r} and y={parts.y!r}: proportions of parts need the column of "
+            "public groups (groups=) and one column of classes (y=)."
+        )
+    folder = PrivateFolder(parts._scratch)
+    try:
+        count = partial(_count_part, parts._paths, parts.groups, parts.y, list(classes))
+        counts: dict[Hashable, NDArray[np.intp]] = {}
+        for _, part in map_tasks(parts._engine, folder.path, count, parts.n_parts, "part"):
+            for group, numbers in part.items():
+                counts[group] = counts.get(group, 0) + numbers
+        return counts
+    finally:
+        folder.delete()
+
+
+def _count_part(
     paths: Sequence[str], groups: str, y: str, classes: Sequence[Hashable], index: int
 ) -> dict[Hashable, NDArray[np.intp]]:
     """Count the rows of each group and class in one part, and those of no class at the end."""
@@ -27,7 +58,8 @@ def count_part(
             raise PartError(f"the column of groups {groups!r} has missing cells.")
         # Texts and numbers are different classes.
         labels = table[y].astype(object).map(codes).fillna(len(classes)).astype(int)
-        for (group, code), n_rows in labels.groupby([table[groups], labels]).size().items():
+        sizes = labels.groupby([table[groups], labels], observed=True).size()
+        for (group, code), n_rows in sizes.items():
             row = counts.setdefault(group, np.zeros(len(classes) + 1, dtype=np.intp))
             row[code] += n_rows
     return counts

@@ -5,29 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Hashable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._owner_hash import KEY_SIZE
-from secretballot._owners import Owners, check_kinds
+from secretballot._owners import Owners
 from secretballot._private_folder import PrivateFolder
-from secretballot.distributed._buckets import Buckets, count_owners
 from secretballot.distributed._engine import Engine, as_engine
-from secretballot.distributed._exchange import OWNER, Exchange
-from secretballot.distributed._part_counts import count_part
-from secretballot.distributed._tasks import map_tasks
+from secretballot.distributed._exchange import OWNER
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-#: Rows of a bucket by default, and the most buckets.
-_BUCKET_ROWS, _MOST_BUCKETS = 250_000, 512
 
 
 class PrivateParts:
@@ -114,6 +104,10 @@ class PrivateParts:
         self._listed = None if owner_ids is None else Owners.read(owner_ids, len(owner_ids))  # type: ignore[arg-type]
         self._staged: PrivateFolder | None = None
         needed = [name for name in (owners, groups, *self.targets) if name is not None]
+        if len(set(needed)) < len(needed):
+            raise ValueError(
+                f"y={y!r}, owners={owners!r}, groups={groups!r}: give another column for each."
+            )
         self._columns = _shared_columns(self._paths, needed)
 
     @classmethod
@@ -147,7 +141,8 @@ class PrivateParts:
             See the class. ``engine`` is the frame's session by default.
         """
         options.setdefault("engine", frame.sparkSession)
-        return cls._staged_by(frame.write.parquet, options)
+        # Without a scheme a cluster takes paths for those of its own file system.
+        return cls._staged_by(lambda path: frame.write.parquet(Path(path).as_uri()), options)
 
     @classmethod
     def _staged_by(cls, write: Any, options: dict[str, Any]) -> PrivateParts:
@@ -194,6 +189,34 @@ class PrivateParts:
                     + (remedy if name == "budgets" else "Leave it out.")
                 )
 
+    def check_columns(self, names: Sequence[Hashable] | None) -> list[str]:
+        """Return the names of columns of public rows as texts; refuse columns that are no features.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            None: the public rows have no names.
+        """
+        if names is None:
+            raise ValueError(
+                "X_public has no names of columns, and columns of parts are found by name: give a "
+                "data frame."
+            )
+        for name in names:
+            if name in self.targets:
+                raise ValueError(f"X_public has the column {name!r}, which is to be learned.")
+            if name in (self.owners, self.groups):
+                raise ValueError(
+                    f"X_public has the column {name!r}, which names owners or groups: leave it "
+                    "out, or choose columns."
+                )
+            if name not in self._columns:
+                raise ValueError(
+                    f"the parts lack the column {name!r}, which the public rows have. They have "
+                    f"{self.columns[:8]!r}."
+                )
+        return [str(name) for name in names]
+
     def empty_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns of the rows, and without rows."""
         import pandas as pd
@@ -204,113 +227,6 @@ class PrivateParts:
         """Delete what `from_dask` or `from_spark` wrote."""
         if self._staged is not None:
             self._staged.delete()
-
-    def exchange(
-        self, columns: Sequence[Hashable], key: bytes, n_teachers: int | None = None
-    ) -> Buckets:
-        """Bring the rows of each owner together.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Columns that are read, `y` apart.
-        key : bytes
-            Key of the hash of owners, of 16 bytes.
-        n_teachers : int or None
-            Number of teachers, all of whose rows go to one bucket.
-
-        Returns
-        -------
-        Buckets
-            To be deleted by the caller.
-        """
-        assert len(key) == KEY_SIZE
-        if self.owners is None:
-            raise ValueError(
-                "owners=None: rows in parts are counted by owner. Give owners=, the column of "
-                "owner ids; if each row is a person of its own, a column of row ids."
-            )
-        names = [str(name) for name in columns]
-        missing = [name for name in names if name not in self._columns]
-        if missing:
-            raise ValueError(
-                f"the parts lack the column {missing[0]!r}, which the public rows have. They have "
-                f"{self.columns[:8]!r}."
-            )
-        n_buckets = self._n_buckets or min(
-            max(_count_rows(self._paths) // _BUCKET_ROWS, 1), _MOST_BUCKETS
-        )
-        if n_teachers is not None:
-            n_buckets = min(n_buckets, n_teachers)
-        folder = PrivateFolder(self._scratch)
-        try:
-            exchange = Exchange(
-                paths=self._paths,
-                folder=folder.path,
-                columns=[*names, *self.targets],
-                owners=self.owners,
-                key=key,
-                n_buckets=n_buckets,
-                n_teachers=n_teachers,
-                listed=None if self._listed is None else np.sort(self._listed.hashes(key)),
-            )
-            exchange.make_folders()
-            self._write(exchange, folder)
-            counts = self._count_owners(exchange, folder)
-        except BaseException:
-            folder.delete()
-            raise
-        n_owners = sum(counts.values()) if self._listed is None else len(self._listed.ids)
-        filled = [bucket for bucket, count in sorted(counts.items()) if count]
-        return Buckets(self._engine, folder, exchange, n_owners, filled)
-
-    def count_groups(self, classes: Sequence[Hashable]) -> dict[Hashable, NDArray[np.intp]]:
-        """Count the rows of each group and class.
-
-        Returns
-        -------
-        dict of group to ndarray of shape (n_classes + 1,)
-            The last count is of rows of no class, or without a group.
-        """
-        if self.groups is None or not isinstance(self.y, str):
-            raise ValueError(
-                f"groups={self.groups!r} and y={self.y!r}: proportions of parts need the column of "
-                "public groups (groups=) and one column of classes (y=)."
-            )
-        folder = PrivateFolder(self._scratch)
-        try:
-            count = partial(count_part, self._paths, self.groups, self.y, list(classes))
-            counts: dict[Hashable, NDArray[np.intp]] = {}
-            tasks = map_tasks(self._engine, folder.path, count, self.n_parts, "part")
-            for _, part in tasks:
-                for group, numbers in part.items():
-                    counts[group] = counts.get(group, 0) + numbers
-            return counts
-        finally:
-            folder.delete()
-
-    def _write(self, exchange: Exchange, folder: PrivateFolder) -> None:
-        kinds, n_rows, n_left_out = set(), 0, 0
-        tasks = map_tasks(self._engine, folder.path, exchange.write_part, self.n_parts, "part")
-        for _, part in tasks:
-            kinds |= {part.kind} - {""}
-            n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
-        if self._listed is not None:
-            kinds.add(self._listed.kind)
-        check_kinds(kinds)
-        if n_rows == 0:
-            raise ValueError("the parts have no rows.")
-        if n_left_out:
-            warn(
-                f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "
-                f"were left out. {NOT_FOR_PUBLICATION}",
-                PrivacyLeakWarning,
-            )
-
-    def _count_owners(self, exchange: Exchange, folder: PrivateFolder) -> dict[int, int]:
-        """Count the owners that have rows, in each bucket."""
-        count = partial(count_owners, exchange)
-        return dict(map_tasks(self._engine, folder.path, count, exchange.n_buckets, "bucket"))
 
 
 def _listed_paths(paths: str | Path | Sequence[str | Path]) -> list[str]:
@@ -377,9 +293,3 @@ def _check_like(schema: pa.Schema, first: pa.Schema, part: str) -> None:
                 f"{part} has the column {field.name!r} of another type than part 0: {field.type} "
                 f"instead of {pair[1].type}. Write all parts with one type."
             ) from None
-
-
-def _count_rows(paths: list[str]) -> int:
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(path).num_rows for path in paths)

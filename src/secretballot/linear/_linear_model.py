@@ -100,7 +100,7 @@ class LinearModel(
         """Check the targets of private rows, and return the response of a fit and its targets."""
 
     def _response_of_columns(self, y: str | list[str]) -> Response:
-        """Return what is learned of rows in parts, whose columns of targets are named."""
+        """Return the response of a fit of rows in parts, given their columns of targets."""
         return self._response_without_rows(None if isinstance(y, str) else len(y))
 
     def _fit_scope(self) -> Scope | None:

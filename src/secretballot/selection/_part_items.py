@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from secretballot._owner_hash import KEY_SIZE
-from secretballot.distributed import BucketRows, PrivateParts, target_errors
+from secretballot.distributed import BucketRows, Buckets, PrivateParts, target_errors
 from secretballot.selection._item_counts import ItemCounts
 
 
@@ -39,7 +39,7 @@ def items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) ->
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
             "domain='unknown', or name one column for each public item (y=[...])."
         )
-    buckets = parts.exchange([], secrets.token_bytes(KEY_SIZE))
+    buckets = Buckets.of(parts, [], secrets.token_bytes(KEY_SIZE))
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
         for part in buckets.map_rows(partial(_count_bucket, parts.y, max_contribution)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from secretballot._errors import GIVE_BUDGET
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 from secretballot.ensemble._ensemble_data import EnsembleData, FitArguments, FitFacts, read_pool
 from secretballot.ensemble._partition import check_n_teachers, hash_key
 from secretballot.ensemble._public_data import declared_private
@@ -57,17 +57,10 @@ def prepare_parts(
         )
     target = declared_target(ensemble.classes, len(parts.y) if several else None)
     pool, schema = read_pool(ensemble, X_public, None)
-    names = column_names(pool)
-    if names is None or schema is None:
-        raise ValueError(
-            "X_public has no names of columns, and columns of parts are found by name: give a data "
-            "frame."
-        )
-    for name in parts.targets:
-        if name in names:
-            raise ValueError(f"X_public has the column {name!r}, which is to be learned.")
+    names = parts.check_columns(column_names(pool))
+    assert schema is not None
     n_teachers = int(ensemble.n_teachers)
-    buckets = parts.exchange(names, hash_key(randomness.partition()), n_teachers)
+    buckets = Buckets.of(parts, names, hash_key(randomness.partition()), n_teachers)
     try:
         check_n_teachers(n_teachers, buckets.n_owners, f"{parts.n_parts} parts")
     except ValueError:
@@ -80,7 +73,7 @@ def prepare_parts(
         n_people=buckets.n_owners,
         public_may_be_private=declared_private(X_public),
     )
-    reader = ShardReader(schema, [str(name) for name in names], parts.y, target, buckets.n_owners)
+    reader = ShardReader(schema, names, parts.y, target, buckets.n_owners)
     return EnsembleData(
         facts=facts,
         features=features_of(pool),

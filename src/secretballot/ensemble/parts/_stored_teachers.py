@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import joblib
 
@@ -73,7 +74,7 @@ def store_teachers(folder: str, teachers: Mapping[int, Teacher]) -> None:
     """Write teachers to files, each under another name first: a task may be run twice."""
     for number, teacher in teachers.items():
         path = os.path.join(folder, f"teacher-{number}")
-        new = f"{path}.{os.getpid()}"
+        new = f"{path}.{uuid4().hex}"
         joblib.dump(teacher, new)
         os.replace(new, path)
 

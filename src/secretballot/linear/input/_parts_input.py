@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from secretballot._owner_hash import KEY_SIZE
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 from secretballot.ensemble import PublicData, declared_private, public_rows
 from secretballot.linear.features import (
     ColumnChoice,
@@ -55,17 +55,12 @@ def check_parts(
     if X_public is not None:
         pool = check_public_table(model, public_rows(X_public, None), reset=True, name="X_public")
         if column_names(pool) is None:
-            raise ValueError(
-                "X_public has no names of columns, and columns of parts are found by name: give a "
-                "data frame."
-            )
+            X.check_columns(None)
     else:
         validate_data(model, empty, reset=True, skip_check_array=True)
     choice = ColumnChoice.of(model.columns, empty if pool is None else pool)
     names, columns = list(choice.names), list[PublicColumn]()
-    for name in X.targets:
-        if name in names:
-            raise ValueError(f"X_public has the column {name!r}, which is to be learned.")
+    texts = X.check_columns(names)
     if pool is not None:
         pool = choice.select(pool, "X_public")
     schema, days = row_schema(model, choice.select(empty), pool, names)
@@ -79,7 +74,7 @@ def check_parts(
         pool = in_days(pool, names, days)
         warn_columns(public_readings(columns, categories))
     directions = read_directions(model, response)[list(choice.positions)]
-    buckets = X.exchange(names, secrets.token_bytes(KEY_SIZE))
+    buckets = Buckets.of(X, texts, secrets.token_bytes(KEY_SIZE))
     n_owners = buckets.n_owners
     return FitInput(
         private=PartSource(buckets, RowReader(schema, choice, response, X.y, n_owners)),

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import PrivateParts, count_groups
 from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags
@@ -73,7 +73,7 @@ def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> 
 def _count_parts(
     parts: PrivateParts, classes: NDArray[np.generic]
 ) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
-    counts = parts.count_groups(classes.tolist())
+    counts = count_groups(parts, classes.tolist())
     names = sorted(counts, key=lambda name: (str(type(name)), name))
     table = np.array([counts[name] for name in names])
     broken = np.flatnonzero(table[:, -1])
