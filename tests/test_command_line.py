@@ -285,7 +285,7 @@ def test_a_copy_may_be_looked_at(run, accountant, path, tmp_path):
         status, output, errors = run(command, copy)
         assert status == 0
         assert accountant._ledger.verify().digest in output
-        assert "note: This file is a copy" in errors
+        assert "note: This is a copy" in errors
         assert "released" not in errors
         assert run(command, path)[2] == ""
     assert run("replay", copy)[0] == 0

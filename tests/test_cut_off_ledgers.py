@@ -34,7 +34,7 @@ def test_a_statement_of_what_may_be_cut_says_so(run, accountant, path, tmp_path,
     tamper(path, *(f"DELETE FROM {table} WHERE sequence > 1" for table in ("charge", "entry")))
     if how == "in place":
         mark.write_bytes(kept)
-    why = {"copy": "This file is a copy", "no mark": "The mark that", "in place": "Entries are mi"}
+    why = {"copy": "This is a copy", "no mark": "The mark that", "in place": "Entries are mi"}
     note = f"NOTE: {why[how]}"
     status, output, errors = run("statement", path)
     assert (status, errors.split(why[how])[0]) == (0, "note: ")

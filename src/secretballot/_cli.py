@@ -174,7 +174,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
         seeded = "SEEDED" if entry.seeded else ""
         fixed = (str(entry.sequence), entry.time[:19], _description(entry), str(entry.n_rows))
         rows.append((*fixed, seeded, *charges, *shares))
-    print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
+    print(f"{visible(ledger.name)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
     print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
     if budget.is_sensitive:
@@ -239,7 +239,7 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
             )
         if (place := places.get(head)) is None:
             raise LedgerError(
-                f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
+                f"The ledger {ledger.name!r} is not, or no longer, what the statement was made "
                 f"from: none of its entries has the digest {options.head}. Its "
                 "end was cut off, or it was written anew."
             )

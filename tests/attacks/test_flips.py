@@ -9,8 +9,8 @@ import pytest
 from tests._fakes import Pure, basic_budget, spend
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger import _file
-from secretballot.ledger._slots import SLOT, SLOTS
+from secretballot.ledger.stores import _waiting
+from secretballot.ledger.stores._slots import SLOT, SLOTS
 
 #: Entries that fit, of which `SPENT` are there.
 AFFORDABLE, SPENT = 70, 66
@@ -18,7 +18,7 @@ AFFORDABLE, SPENT = 70, 66
 
 @pytest.fixture(autouse=True)
 def _not_patient(monkeypatch):
-    monkeypatch.setattr(_file, "BUSY_TIMEOUT", 0.5)
+    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
 
 
 @pytest.fixture(scope="module")

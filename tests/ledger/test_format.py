@@ -58,7 +58,7 @@ def test_the_specification_is_enough_to_read_a_ledger(path, order):
     shutil.copy2(path, moved)
     PrivacyAccountant.open(moved, moved=True)
     for ledger in (accountant._ledger, PrivacyAccountant.open(moved)._ledger):
-        reader = IndependentReader(ledger.path)
+        reader = IndependentReader(ledger.name)
         assert reader.head == ledger.verify().digest
         assert reader.ledger_id == ledger.header().ledger_id
         entries = ledger.entries()

@@ -12,7 +12,8 @@ from tests._programs import run_python
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
-from secretballot.ledger import _file, _mark
+from secretballot.ledger.stores import _mark_file, _waiting
+from secretballot.ledger.stores.file import _file
 
 CONNECT = sqlite3.connect
 QUARTER = Pure(epsilon=0.25)
@@ -20,7 +21,7 @@ QUARTER = Pure(epsilon=0.25)
 
 @pytest.fixture(autouse=True)
 def _not_patient(monkeypatch):
-    monkeypatch.setattr(_file, "BUSY_TIMEOUT", 0.3)
+    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -81,11 +82,11 @@ def test_at_some_moments_of_a_release(path):
 
 def test_a_lock_that_was_just_taken_is_given_back(path, monkeypatch):
     accountant = basic_budget(path)
-    try_lock = _mark.try_lock
-    monkeypatch.setattr(_mark, "try_lock", lambda file: (try_lock(file), press())[0])
+    try_lock = _mark_file.try_lock
+    monkeypatch.setattr(_mark_file, "try_lock", lambda file: (try_lock(file), press())[0])
     with pytest.raises(KeyboardInterrupt) as interrupt:
         spend(accountant)
-    monkeypatch.setattr(_mark, "try_lock", try_lock)
+    monkeypatch.setattr(_mark_file, "try_lock", try_lock)
     elsewhere(lambda: spend(accountant))
     assert n_entries(path) == 1
     del interrupt
@@ -217,13 +218,13 @@ def test_an_interrupted_creation_is_complete(path, pressed_at):
 FORKING = """
 import os, signal, sys, threading, time
 from tests._fakes import basic_budget, spend
-from secretballot.ledger import _file
-_file.BUSY_TIMEOUT = 0.3
+from secretballot.ledger.stores import _waiting
+_waiting.BUSY_TIMEOUT = 0.3
 accountant = basic_budget(sys.argv[1])
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    with _file.PROCESS_LOCK:
+    with _waiting.PROCESS_LOCK:
         held.set()
         done.wait(10)
 

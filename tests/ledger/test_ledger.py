@@ -17,7 +17,7 @@ from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import Transaction
-from secretballot.ledger import _file as ledger_file
+from secretballot.ledger.stores.file import _file as ledger_file
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def path(tmp_path):
 
 
 def file_of(accountant):
-    return Path(accountant._ledger.path)
+    return Path(accountant._ledger.name)
 
 
 # Named ledgers
@@ -100,7 +100,9 @@ def test_another_database_is_no_ledger(path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    monkeypatch.setattr("secretballot.ledger._header.SCHEMA", "CREATE TABLE broken;\n")
+    monkeypatch.setattr(
+        "secretballot.ledger.stores.file._file_store.SCHEMA", "CREATE TABLE broken;\n"
+    )
     with pytest.raises(LedgerError, match="can't be used"):
         basic_budget(path)
     assert list(path.parent.iterdir()) == []
@@ -219,7 +221,7 @@ def test_a_commit_that_fails_returns_nothing(path, monkeypatch):
 
 def test_a_ledger_held_too_long_by_another_process(path, monkeypatch):
     accountant = basic_budget(path)
-    monkeypatch.setattr(ledger_file, "BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr("secretballot.ledger.stores._waiting.BUSY_TIMEOUT", 0.05)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match=r"locked by another process for more than 0\.05"):

@@ -15,6 +15,7 @@ from secretballot.accounting import LedgerError, PrivacyAccountant, replay
 from secretballot.ledger import Ledger, LedgerEntry, Transaction, export
 from secretballot.ledger import _ledger as ledger
 from secretballot.ledger import _transaction as transactions
+from secretballot.ledger.stores.file._file_store import FileRows
 from secretballot.mechanisms import GNMax
 
 #: Of the entries 1, 2 and 4.
@@ -75,7 +76,7 @@ def test_an_entry_and_its_record_are_there_together_or_not_at_all(
         raise OSError("planted")
 
     if where == "writing the record":
-        monkeypatch.setattr(transactions, "insert_row", fail)
+        monkeypatch.setattr(FileRows, "insert", fail)
     head = accountant._ledger.verify()
     with pytest.raises(OSError, match="planted"):
         record(accountant, 5, "lost 655943", then=fail)
@@ -134,7 +135,6 @@ def test_other_records_leave_the_same_chain(tmp_path, monkeypatch):
     for each in (other, third):
         each.write_bytes(path.read_bytes())
     heads = []
-    monkeypatch.setattr(ledger, "place_of", lambda path: "here")
     monkeypatch.setattr(ledger, "same_place", lambda one, other: True)
     monkeypatch.setattr(transactions, "CHECKPOINT_EVERY", 1)
     monkeypatch.setattr(transactions, "datetime", Noon)

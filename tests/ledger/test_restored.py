@@ -12,9 +12,9 @@ from tests._fakes import basic_budget, spend
 from tests._programs import run_program
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _place as place
-from secretballot.ledger._mark import read_slots
-from secretballot.ledger._slots import Mark, slot_bytes
+from secretballot.ledger.stores._slots import Mark, slot_bytes
+from secretballot.ledger.stores.file import _place as place
+from secretballot.ledger.stores.file._mark import read_slots
 
 
 def in_place(backup, path):

@@ -11,7 +11,7 @@ import pytest
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ledger import Ledger, export
-from secretballot.ledger._slots import Mark, slot_bytes
+from secretballot.ledger.stores._slots import Mark, slot_bytes
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 # Counts that occur nowhere else, neither as numbers nor by accident in text.
@@ -107,7 +107,7 @@ def test_files_are_for_their_owner_only(tmp_path):
         accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
         accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
         temporary = PrivacyAccountant(1.0, 1e-5, order="renyi")
-        unnamed = Path(temporary._ledger.path)
+        unnamed = Path(temporary._ledger.name)
     finally:
         os.umask(before)
     files = [*tmp_path.iterdir(), unnamed, unnamed.with_name(f"{unnamed.name}.mark")]

@@ -18,7 +18,7 @@ from secretballot.accounting import LedgerError
 
 
 def file_of(accountant):
-    return Path(accountant._ledger.path)
+    return Path(accountant._ledger.name)
 
 
 def test_a_temporary_ledger_goes_with_its_last_handle():
@@ -44,7 +44,7 @@ def test_a_temporary_ledger_is_private_and_ends_with_the_process():
     script = (
         "import os, stat; from secretballot.accounting import PrivacyAccountant\n"
         "a = PrivacyAccountant(1.0, 1e-5)\n"
-        "print(a._ledger.path, stat.S_IMODE(os.stat(a._ledger.path).st_mode))"
+        "print(a._ledger.name, stat.S_IMODE(os.stat(a._ledger.name).st_mode))"
     )
     file, mode = run_python("-c", script).stdout.split()
     assert not Path(file).exists()
@@ -57,7 +57,7 @@ import gc, os
 from pathlib import Path
 from tests._fakes import basic_budget, spend
 accountant = basic_budget()
-file = Path(accountant._ledger.path)
+file = Path(accountant._ledger.name)
 child = os.fork()
 if not child:
     spend(accountant, 2)
@@ -85,7 +85,7 @@ if sys.argv[1] == "fork" and not os.fork():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     sys.stdin.readline()
     os._exit(0)
-print(accountants[0]._ledger.path, flush=True)
+print(accountants[0]._ledger.name, flush=True)
 time.sleep(60)
 """
 STARTING = "from tests._fakes import basic_budget; basic_budget()"

@@ -89,6 +89,6 @@ def test_a_handle_without_its_file_names_the_remedy():
         "sys.stdout.buffer.write(pickle.dumps(PrivacyAccountant(50.0, 1e-5)))"
     )
     orphan = pickle.loads(run_python("-c", script, text=False).stdout)
-    assert not os.path.exists(orphan._ledger.path)
+    assert not os.path.exists(orphan._ledger.name)
     with pytest.raises(LedgerError, match="name a file with PrivacyAccountant"):
         draw(orphan)

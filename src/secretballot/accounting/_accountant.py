@@ -156,7 +156,7 @@ class PrivacyAccountant(Reserving):
             recorded = getattr(budget, name)
             if value is not None and value != recorded:
                 raise LedgerError(
-                    f"The ledger {ledger.path!r} was opened with {name}={recorded!r}, not with "
+                    f"The ledger {ledger.name!r} was opened with {name}={recorded!r}, not with "
                     f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
                     "it as it is."
                 )

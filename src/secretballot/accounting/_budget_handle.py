@@ -323,7 +323,7 @@ class BudgetHandle:
     @property
     def ledger(self) -> str | None:
         """Path of the ledger; None if it is a temporary file."""
-        return None if self._ledger.is_temporary else self._ledger.path
+        return None if self._ledger.is_temporary else self._ledger.name
 
     @property
     def allow_seeded(self) -> bool:

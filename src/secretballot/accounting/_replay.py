@@ -62,7 +62,7 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
             faults.append(_overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))
         for fault in filter(None, faults):
             raise LedgerError(
-                f"The ledger {ledger.path!r} is wrong: entry {entry.sequence} {fault}. No version "
+                f"The ledger {ledger.name!r} is wrong: entry {entry.sequence} {fault}. No version "
                 "records that."
             )
     return spent_by_level(budget, walk.totals)

@@ -228,7 +228,7 @@ def warn_overspent(ledger: Ledger) -> None:
         spent = spent_on(level, totals)
         if spent.share > 1:
             warn(
-                f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
+                f"the ledger {ledger.name!r} has overspent: {spent.share:.1%} of the budget of "
                 f"{level.name!r} is gone, by a fault of the library or of another program that "
                 "wrote to the file. Nothing more is released for that level; what was released "
                 f"amounts to an epsilon of {spent.epsilon:.4g} instead of {level.epsilon:g}, and "

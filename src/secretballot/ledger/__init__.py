@@ -1,4 +1,4 @@
-"""The ledger file, which records a budget and every spend.
+"""The ledger, which records a budget and every spend.
 
 It stores costs. The accounting decides which of them a budget allows.
 """
@@ -16,12 +16,12 @@ from secretballot.ledger._budget import (
 )
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
-from secretballot.ledger._file import showing
 from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
+from secretballot.ledger.stores import showing
 
 __all__ = [
     "AskedOrder",

@@ -1,23 +1,16 @@
-"""Handles on a ledger file, which records every spend before its answer is returned."""
+"""Handles on a ledger, which records every spend before its answer is returned."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._file import real_path, transact
-from secretballot.ledger._foreign import check_journal, check_not_foreign
-from secretballot.ledger._header import Header, meaning, read_header, write_new
+from secretballot.ledger._header import Header, read_header, write_new
 from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._mark import HeldMark, holding, mark_path, read_slots
-from secretballot.ledger._new_files import check_name, create_files, delete_files
-from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
-from secretballot.ledger._slots import SLOTS, Mark
 from secretballot.ledger._stored_entries import (
     NO_LIMIT,
     check_private_records,
@@ -29,9 +22,20 @@ from secretballot.ledger._stored_entries import (
     read_totals,
     reservation_entries,
 )
-from secretballot.ledger._temporary import TemporaryFile, temporary_file
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 from secretballot.ledger._transaction import Transaction
+from secretballot.ledger.stores import (
+    SLOTS,
+    FileStore,
+    Mark,
+    Rows,
+    Store,
+    Written,
+    meaning,
+    named_store,
+    pickled_store,
+    same_place,
+)
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
@@ -53,68 +57,61 @@ class Head(NamedTuple):
 
 
 class Ledger:
-    """Handle on a ledger file. Copies, pickles and forks of a handle use the same file.
+    """Handle on a ledger. Copies, pickles and forks of a handle use the same store.
 
-    Make one with `create`, `temporary` or `open`. If its budget differs from the header of the
-    file, it neither reads nor writes.
+    Make one with `create`, `temporary` or `open`. If its budget differs from the header that is
+    stored, it neither reads nor writes.
     """
 
-    def __init__(self, path: str, budget: Budget, genesis: str, is_temporary: bool = False) -> None:
-        self.path = path
+    def __init__(self, store: Store, budget: Budget, genesis: str) -> None:
+        self._store = store
+        self.name = store.name
+        self.is_temporary = store.is_temporary
         self.budget = budget
         self.genesis = genesis
-        # Held for its lifetime: in the process that made it, the file goes with its last handle.
-        self._temporary = temporary_file(path)
-        self.is_temporary = is_temporary or self._temporary is not None
         self._totals = Totals(digest=genesis)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], budget: Budget) -> Ledger:
+    def create(cls, name: str | os.PathLike[str], budget: Budget) -> Ledger:
         """Make a new named ledger, completely or not at all, also with Ctrl-C.
 
-        LedgerError if the file or the mark of an earlier ledger exists.
+        LedgerError if there is one of that name, or the mark of an earlier ledger.
         """
-        name = real_path(path)
-        check_name(name)
+        store = named_store(name)
         with HeldInterrupts() as interrupts:
             interrupts.hold()
-            create_files(name)
-            try:
-                return cls._new(name, budget)
-            except BaseException:
-                delete_files(name)
-                raise
+            return cls._new(store, budget)
 
     @classmethod
     def temporary(cls, budget: Budget) -> Ledger:
         """Make a ledger in a private file, deleted with this process's last handle."""
-        file = TemporaryFile()  # the local name keeps it alive until the handle does
-        return cls._new(file.path, budget)
+        return cls._new(FileStore.temporary(), budget)
 
     @classmethod
-    def _new(cls, path: str, budget: Budget) -> Ledger:
-        with meaning(path):
-            check_file_system(path, os.stat(path).st_dev)
+    def _new(cls, store: Store, budget: Budget) -> Ledger:
+        genesis = ""
 
-        def write(held: HeldMark) -> Header:
-            header = write_new(path, budget)
-            held.advance(Mark(header.ledger_id, 0, header.digest), everywhere=True)
-            return header
+        def fill(rows: Rows) -> Mark:
+            nonlocal genesis
+            header = write_new(rows, budget)
+            genesis = header.digest
+            return Mark(header.ledger_id, 0, genesis)
 
-        return cls(path, budget, holding(path, write).digest)
+        store.create(fill)
+        return cls(store, budget, genesis)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+    def open(cls, name: str | os.PathLike[str]) -> Ledger:
         """Open an existing ledger, and check its budget and what follows its last checkpoint."""
-        name = real_path(path)
-        header = _read(name, read_header)
-        ledger = cls(name, header.budget, header.digest)
+        store = named_store(name)
+        header = _read(store, read_header)
+        ledger = cls(store, header.budget, header.digest)
         ledger.totals()
         return ledger
 
-    def __reduce__(self) -> tuple[type[Ledger], tuple[str, Budget, str, bool]]:
-        # No file is touched: an object whose ledger is gone can still be unpickled.
-        return Ledger, (self.path, self.budget, self.genesis, self.is_temporary)
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, Budget, str, bool]]:
+        # Nothing is opened: an object whose ledger is gone can still be unpickled.
+        return _unpickled, (self.name, self.budget, self.genesis, self.is_temporary)
 
     def transact(
         self,
@@ -131,90 +128,88 @@ class Ledger:
         the ledger, and records the move.
         """
 
-        def write(held: HeldMark) -> T:
-            def record(opened: sqlite3.Connection) -> tuple[T, Totals, str, str]:
-                with meaning(self.path):
-                    check_spendable(self.path)
-                    header = self._same_header(opened)
-                    self._catch_up(opened)
-                    load_scope(opened, self._totals, scope)
-                    fault = self._copied(opened, header, held.mark)
-                    if fault and not moved:
-                        raise LedgerError(fault)
-                transaction = Transaction(self.path, opened, self._totals, self.budget)
-                if fault:
-                    transaction.append(LedgerEntry.move(place_of(self.path)))
-                answer = act(transaction)
-                block.hold()
-                return answer, transaction.totals, header.ledger_id, fault
+        def record(rows: Rows, mark: Mark | None) -> Written[tuple[T, Totals]]:
+            with meaning(self._store):
+                rows.check_spendable()
+                header = self._same_header(rows)
+                self._catch_up(rows)
+                load_scope(rows, self._totals, scope)
+                fault = self._copied(rows, header, mark)
+                if fault and not moved:
+                    raise LedgerError(fault)
+            transaction = Transaction(self._store, rows, self._totals, self.budget)
+            if fault:
+                transaction.append(LedgerEntry.move(rows.place()))
+            answer = act(transaction)
+            block.hold()
+            totals = transaction.totals
+            last = Mark(header.ledger_id, totals.sequence, totals.digest)
+            return Written((answer, totals), last, is_moved=bool(fault))
 
-            check_journal(self.path)
-            answer, totals, ledger_id, fault = transact(self.path, record, to="write")
+        def write() -> T:
+            answer, totals = self._store.write(record).answer
             # The commit is certain now. If these entries disappear, this handle notices.
             self._totals = totals
-            mark = Mark(ledger_id, totals.sequence, totals.digest)
-            held.advance(mark, everywhere=bool(fault))
             return answer
 
-        check_not_foreign(self.path)
         if interrupts is not None:
             block = interrupts
-            return holding(self.path, write)
+            return write()
         with HeldInterrupts() as block:
-            return block.keep(holding(self.path, write))
+            return block.keep(write())
 
     def settle(self, *, moved: bool) -> str:
-        """Check that the file is the original in its place; with `moved`, record a new place.
+        """Check that the ledger is the original in its place; with `moved`, record a new place.
 
         Return a warning about a damaged mark; "" if it is whole.
         """
-        slots = read_slots(self.path)
+        # The mark is read first: writers may advance it after the ledger is read.
+        slots = self._store.slots()
         damage = slots.n_broken and (
-            f"{slots.n_broken} of the {SLOTS} slots of {mark_path(self.path)!r}, the mark of the "
-            "ledger, are damaged and count as none: if an old copy was put in the ledger's place, "
-            "that may not be noticed. Compare the ledger with the digest of a statement. The next "
-            "releases write the mark anew."
+            f"{slots.n_broken} of the {SLOTS} slots of {self._store.mark_path()!r}, the mark of "
+            "the ledger, are damaged and count as none: if an old copy was put in the ledger's "
+            "place, that may not be noticed. Compare the ledger with the digest of a statement. "
+            "The next releases write the mark anew."
         )
         if moved:
             self.transact(lambda transaction: None, moved=True)
             return damage or ""
 
-        def check(opened: sqlite3.Connection) -> None:
-            header = self._same_header(opened)
-            self._catch_up(opened)
-            check_spendable(self.path)
-            # The mark was read first: writers may advance it after the ledger is read.
-            if fault := self._copied(opened, header, slots.mark):
+        def check(rows: Rows) -> None:
+            header = self._same_header(rows)
+            self._catch_up(rows)
+            rows.check_spendable()
+            if fault := self._copied(rows, header, slots.mark):
                 raise LedgerError(fault)
 
-        _read(self.path, check)
+        _read(self._store, check)
         return damage or ""
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
-        mark = read_slots(self.path).mark
+        mark = self._store.slots().mark
         header, totals = self.header(), self.totals()
-        if not same_place(totals.place or header.place, place_of(self.path)):
-            why = "This file is a copy of a ledger, or was restored or moved"
+        if not same_place(totals.place or header.place, self._ask(lambda rows: rows.place())):
+            why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
-            why = "The mark that belongs beside this ledger is missing or damaged"
-        elif not self._ask(lambda opened: _lost(opened, header, mark)):
+            why = self._store.without_mark
+        elif not self._ask(lambda rows: _lost(rows, header, mark)):
             return ""
         else:
             why = (
-                f"Entries are missing: the mark beside this ledger says that {mark.sequence} had "
-                "been recorded, and the last of these is not in it"
+                f"Entries are missing: the mark of this ledger says that {mark.sequence} had been "
+                "recorded, and the last of these is not in it"
             )
         return f"{why}. {_UNCHECKED}"
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
 
-        def catch_up(opened: sqlite3.Connection) -> Totals | None:
-            self._catch_up(opened, at_most=_BATCH)
-            if self._totals.sequence < last_in(opened, "entry"):
+        def catch_up(rows: Rows) -> Totals | None:
+            self._catch_up(rows, at_most=_BATCH)
+            if self._totals.sequence < last_in(rows, "entry"):
                 return None
-            load_scope(opened, self._totals, scope)
+            load_scope(rows, self._totals, scope)
             return self._totals.snapshot()
 
         while (totals := self._ask(catch_up)) is None:
@@ -223,7 +218,7 @@ class Ledger:
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(lambda opened: reservation_entries(opened, id))
+        return self._ask(lambda rows: reservation_entries(rows, id))
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
@@ -231,15 +226,15 @@ class Ledger:
         return self._ask(read_private_records)
 
     def header(self) -> Header:
-        """Read the budget and the identity from the file."""
-        return _read(self.path, self._same_header)
+        """Read the budget and the identity."""
+        return _read(self._store, self._same_header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
         # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(lambda opened: read_totals(opened, at_most=start))
+        stored = self._ask(lambda rows: read_totals(rows, at_most=start))
         return Walk(self, stored or Totals(digest=self.genesis), last)
 
     def entries(self) -> list[LedgerEntry]:
@@ -253,18 +248,18 @@ class Ledger:
             pass
         return Head(walk.totals.sequence, walk.totals.digest)
 
-    def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
-        """Read from the file after checking that it is still this ledger."""
+    def _ask(self, ask: Callable[[Rows], T]) -> T:
+        """Read after checking that it is still this ledger."""
 
-        def checked(opened: sqlite3.Connection) -> T:
-            self._same_header(opened)
-            return ask(opened)
+        def checked(rows: Rows) -> T:
+            self._same_header(rows)
+            return ask(rows)
 
-        return _read(self.path, checked)
+        return _read(self._store, checked)
 
-    def _same_header(self, opened: sqlite3.Connection) -> Header:
-        """Check that the file is still the same ledger, with the budget of this handle."""
-        header = read_header(opened)
+    def _same_header(self, rows: Rows) -> Header:
+        """Check that it is still the same ledger, with the budget of this handle."""
+        header = read_header(rows)
         if header.digest != self.genesis:
             raise LedgerError(
                 "another ledger is in its place; PrivacyAccountant.open continues that one"
@@ -276,52 +271,52 @@ class Ledger:
             )
         return header
 
-    def _catch_up(self, opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> None:
+    def _catch_up(self, rows: Rows, *, at_most: int = NO_LIMIT) -> None:
         """Add new entries to the totals, after checking that the earlier ones are unchanged."""
         last = self._totals.sequence
-        if last and digest_at(opened, last) != self._totals.digest:
+        if last and digest_at(rows, last) != self._totals.digest:
             raise LedgerError(
                 f"entry {last}, which was there before, is gone or was altered; restore it from a "
                 "copy"
             )
-        check_private_records(opened)
-        if last_in(opened, "checkpoint") > last + CHECKPOINT_EVERY:
-            self._totals = read_totals(opened) or self._totals
-        for _, totals in _steps(opened, self._totals, at_most):
+        check_private_records(rows)
+        if last_in(rows, "checkpoint") > last + CHECKPOINT_EVERY:
+            self._totals = read_totals(rows) or self._totals
+        for _, totals in _steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()
 
-    def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
-        """Explain why the file may be a copy that lacks later entries; empty if it is none."""
-        if not same_place(self._totals.place or header.place, place_of(self.path)):
+    def _copied(self, rows: Rows, header: Header, mark: Mark | None) -> str:
+        """Explain why the ledger may be a copy that lacks later entries; empty if it is none."""
+        if not same_place(self._totals.place or header.place, rows.place()):
             why = "it is a copy, was restored from one, or was moved from another disk"
         elif mark is None or mark.ledger_id != header.ledger_id:
             return ""
         else:
-            if not _lost(opened, header, mark):
+            if not _lost(rows, header, mark):
                 return ""
             why = (
                 f"it was restored from a copy: {mark.sequence} entries had been recorded, as the "
-                f"file {mark_path(self.path)!r} beside it says, and they are not in it"
+                f"mark {self._store.mark_path()!r} says, and they are not in it"
             )
         return (
             f"{why}: what the original has spent since is not in it, and both together could spend "
             "the budget twice. If the original is gone and nothing was spent from it since, "
-            f"PrivacyAccountant.open({self.path!r}, moved=True) continues here and records the "
+            f"PrivacyAccountant.open({self.name!r}, moved=True) continues here and records the "
             "move. Nothing was released"
         )
 
 
-def _lost(opened: sqlite3.Connection, header: Header, mark: Mark) -> bool:
+def _lost(rows: Rows, header: Header, mark: Mark) -> bool:
     """Return True if the last entry by the mark is not in the file."""
-    digest = digest_at(opened, mark.sequence) if mark.sequence else header.digest
+    digest = digest_at(rows, mark.sequence) if mark.sequence else header.digest
     return digest != mark.digest
 
 
-def _steps(opened: sqlite3.Connection, totals: Totals, at_most: int) -> Iterator[Step]:
+def _steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
-    for entry in read_entries(opened, after=totals.sequence, at_most=at_most):
-        load_scope(opened, totals, entry.scope_id)
+    for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
+        load_scope(rows, totals, entry.scope_id)
         totals = totals.after(entry)
         yield entry, totals
 
@@ -346,43 +341,23 @@ class Walk:
             self.totals = self.totals.snapshot()
             self.totals.forget()
 
-    def _next_steps(self, opened: sqlite3.Connection) -> list[Step]:
+    def _next_steps(self, rows: Rows) -> list[Step]:
         at_most = min(_BATCH, self._last - self.totals.sequence)
-        steps = list(_steps(opened, self.totals.snapshot(), at_most))
+        steps = list(_steps(rows, self.totals.snapshot(), at_most))
         if not steps:
             raise LedgerError(f"it ends after entry {self.totals.sequence}, and had {self._last}")
         return steps
 
 
-def _read(path: str, query: Callable[[sqlite3.Connection], T]) -> T:
-    """Run a query in a short transaction, so that writers wait for milliseconds.
+def _read(store: Store, query: Callable[[Rows], T]) -> T:
+    """Run a query; an error in what is stored names the ledger."""
 
-    An error is checked again under the lock of the mark: SQLite's locks of a writer may have been
-    lost, or a killed writer's transaction has to be rolled back.
-    """
+    def run_query(rows: Rows) -> T:
+        with meaning(store):
+            return query(rows)
 
-    def run_query(connection: sqlite3.Connection) -> T:
-        with meaning(path):
-            return query(connection)
+    return store.read(run_query)
 
-    check_not_foreign(path)
-    try:
-        return transact(path, run_query, to="read")
-    except LedgerError as error:
-        if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
-            raise  # there is no writer
-        message = str(error)
-    is_held = False
 
-    def again(_: HeldMark) -> T:
-        nonlocal is_held
-        is_held = True
-        check_journal(path)
-        return transact(path, run_query, to="recover")
-
-    try:
-        return holding(path, again)
-    except LedgerError:
-        if is_held:
-            raise
-        raise LedgerError(message) from None
+def _unpickled(name: str, budget: Budget, genesis: str, is_temporary: bool) -> Ledger:
+    return Ledger(pickled_store(name, is_temporary), budget, genesis)

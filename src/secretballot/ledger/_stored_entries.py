@@ -1,10 +1,9 @@
-"""Rows of a ledger file: entries and checkpoints, written and read."""
+"""Rows of a ledger: entries and checkpoints, written and read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -15,8 +14,8 @@ from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_divisio
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry, check_description, cost_of, curve_bytes, to_json
 from secretballot.ledger._reserved import Reserved
-from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals
+from secretballot.ledger.stores import Rows
 
 #: Columns of an entry, called as its attributes.
 _ENTRY_COLUMNS = (
@@ -29,27 +28,27 @@ _WHOLE = ""
 NO_LIMIT = 2**62
 
 
-def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> list[LedgerEntry]:
+def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
     """Read the entries after a number, with their charges, in order."""
-    rows = opened.execute(
-        f"SELECT {', '.join(_ENTRY_COLUMNS)}, (SELECT digest FROM checkpoint AS c WHERE "
-        "c.sequence = entry.sequence), id, event, state FROM entry LEFT JOIN reservation USING "
-        "(sequence) WHERE sequence > ? ORDER BY sequence LIMIT ?",
+    stored = rows.fetch(
+        f"SELECT {', '.join(_ENTRY_COLUMNS)}, (SELECT digest FROM {{checkpoint}} WHERE "
+        "checkpoint.sequence = entry.sequence), id, event, state FROM {entry} LEFT JOIN "
+        "{reservation} USING (sequence) WHERE sequence > ? ORDER BY sequence LIMIT ?",
         (after, at_most),
-    ).fetchall()
+    )
     # After the last entry there must be no charge either.
-    last = rows[-1][0] if len(rows) == at_most else NO_LIMIT
-    charges = defaultdict(list)
-    for sequence, *charge in opened.execute(
-        "SELECT charge.sequence, level, member, delta, value FROM charge "
-        "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
+    last = stored[-1][0] if len(stored) == at_most else NO_LIMIT
+    charges: defaultdict[int, list[tuple[str, str, float, bytes]]] = defaultdict(list)
+    for sequence, level, member, delta, curve in rows.fetch(
+        "SELECT charge.sequence, level, member, delta, value FROM {charge} "
+        "LEFT JOIN {curve} ON number = charge.curve WHERE charge.sequence > ? "
         "AND charge.sequence <= ?",
         (after, last),
-    ).fetchall():
-        charges[sequence].append(charge)
+    ):
+        charges[sequence].append((level, member, delta, curve))
     entries = []
-    for *stored, checkpoint, id, event, state in rows:
-        values = dict(zip(_ENTRY_COLUMNS, stored, strict=True))
+    for *columns, checkpoint, id, event, state in stored:
+        values = dict(zip(_ENTRY_COLUMNS, columns, strict=True))
         check_description(values["mechanism"])
         check_description(values["note"])
         datetime.fromisoformat(values["time"])
@@ -82,73 +81,74 @@ def _cap(stored: str | float | None) -> Cap:
     return cap
 
 
-def last_in(opened: sqlite3.Connection, table: str) -> int:
+def last_in(rows: Rows, table: str) -> int:
     """Return the number of the last entry in a table; 0 if it is empty."""
-    return int(opened.execute(f"SELECT coalesce(max(sequence), 0) FROM {table}").fetchone()[0])
+    return int(rows.fetch(f"SELECT coalesce(max(sequence), 0) FROM {{{table}}}")[0][0])
 
 
-def digest_at(opened: sqlite3.Connection, sequence: int) -> str | None:
+def digest_at(rows: Rows, sequence: int) -> str | None:
     """Return the digest that an entry is stored with; None if there is no such entry."""
-    row = opened.execute("SELECT digest FROM entry WHERE sequence = ?", (sequence,)).fetchone()
-    return str(row[0]) if row else None
+    stored = rows.fetch("SELECT digest FROM {entry} WHERE sequence = ?", (sequence,))
+    return str(stored[0][0]) if stored else None
 
 
-def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry]:
+def reservation_entries(rows: Rows, id: str) -> list[LedgerEntry]:
     """Read and check the entries that paid for a reservation, and its last entry."""
-    paid = opened.execute(
-        "SELECT sequence FROM reservation WHERE id = ? AND event = 'reserve' ORDER BY sequence",
+    paid = rows.fetch(
+        "SELECT sequence FROM {reservation} WHERE id = ? AND event = 'reserve' ORDER BY sequence",
         (id,),
-    ).fetchall()
-    last = opened.execute("SELECT max(sequence) FROM reservation WHERE id = ?", (id,)).fetchone()
+    )
+    last = rows.fetch("SELECT max(sequence) FROM {reservation} WHERE id = ?", (id,))
     entries = []
-    for (sequence,) in [*paid, last]:
-        entries += read_entries(opened, after=sequence - 1, at_most=1) if sequence else []
+    for (sequence,) in [*paid, *last]:
+        entries += read_entries(rows, after=sequence - 1, at_most=1) if sequence else []
     for entry in entries:
         if entry.reservation is None or entry.digest != entry.expected_digest():
             raise LedgerError(f"entry {entry.sequence} was altered; restore it from a copy")
     return entries
 
 
-def read_private_records(opened: sqlite3.Connection) -> dict[int, str]:
+def read_private_records(rows: Rows) -> dict[int, str]:
     """Read the private records, by number of their entry."""
-    return dict(opened.execute("SELECT * FROM private_record ORDER BY sequence").fetchall())
+    return dict(rows.fetch("SELECT sequence, content FROM {private_record} ORDER BY sequence"))
 
 
-def check_private_records(opened: sqlite3.Connection) -> None:
+def check_private_records(rows: Rows) -> None:
     """Check that each private record belongs to an entry; the message never repeats its text."""
-    row = opened.execute(
-        "SELECT sequence FROM private_record WHERE sequence < 1 OR sequence > ? LIMIT 1",
-        (last_in(opened, "entry"),),
-    ).fetchone()
-    if row is not None:
+    astray = rows.fetch(
+        "SELECT sequence FROM {private_record(sequence)} WHERE sequence < 1 OR sequence > ? "
+        "LIMIT 1",
+        (last_in(rows, "entry"),),
+    )
+    if astray:
         raise LedgerError(
-            f"there is a private record for entry {row[0]}, which is not there; restore it from a "
-            "copy"
+            f"there is a private record for entry {astray[0][0]}, which is not there; restore it "
+            "from a copy"
         )
 
 
-def read_totals(opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> Totals | None:
+def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
-    row = opened.execute(
-        "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
+    last = rows.fetch(
+        "SELECT sequence, n_releases, n_rows, place FROM {checkpoint} WHERE sequence <= ? "
         "ORDER BY sequence DESC LIMIT 1",
         (at_most,),
-    ).fetchone()
-    if row is None:
+    )
+    if not last:
         return None
-    sequence, n_releases, n_rows, place = row
-    entry = next(iter(read_entries(opened, after=sequence - 1, at_most=1)), None)
+    sequence, n_releases, n_rows, place = last[0]
+    entry = next(iter(read_entries(rows, after=sequence - 1, at_most=1)), None)
     if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
-    stored = opened.execute(
-        "SELECT scope_id, scope_epsilon, level, member, delta, value FROM total LEFT JOIN curve "
-        "ON number = curve WHERE sequence = ? ORDER BY scope_id",
+    stored = rows.fetch(
+        "SELECT scope_id, scope_epsilon, level, member, delta, value FROM {total} LEFT JOIN "
+        "{curve} ON number = total.curve WHERE sequence = ? ORDER BY scope_id",
         (sequence,),
-    ).fetchall()
+    )
     scopes = {_WHOLE: ScopeTotals(None, {})}
     for scope, group in groupby(stored, key=lambda row: str(row[0])):
-        rows = list(group)
-        scopes[scope] = ScopeTotals(_cap(rows[0][1]), _costs(row[2:] for row in rows))
+        sums = list(group)
+        scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(row[2:] for row in sums))
     whole_scope = scopes.pop(_WHOLE)
     totals = Totals(
         digest=entry.digest,
@@ -166,51 +166,54 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> Total
     return totals
 
 
-def load_scope(opened: sqlite3.Connection, totals: Totals, scope: str | None) -> None:
+def load_scope(rows: Rows, totals: Totals, scope: str | None) -> None:
     """Add the sums of a scope to the totals, unless they have them."""
     if scope is None or scope in totals.scopes:
         return
-    (sequence,) = opened.execute(
-        "SELECT max(sequence) FROM total WHERE scope_id = ? AND sequence <= ?",
+    ((sequence,),) = rows.fetch(
+        "SELECT max(sequence) FROM {total} WHERE scope_id = ? AND sequence <= ?",
         (scope, totals.checkpoint),
-    ).fetchone()
+    )
     if sequence is not None:
-        stored = read_totals(opened, at_most=sequence)
+        stored = read_totals(rows, at_most=sequence)
         if stored is not None:
             totals.scopes[scope] = stored.scopes[scope]
 
 
-def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals) -> None:
+def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
     """Write an entry and its charges, and the totals after it if it is a checkpoint."""
     values = {column: getattr(placed, column) for column in _ENTRY_COLUMNS}
     values["scope_epsilon"] = _stored_cap(placed.scope_epsilon)
-    insert_row(opened, "entry", tuple(values.values()))
-    for row in _stored(opened, placed.charges):
-        insert_row(opened, "charge", (placed.sequence, *row))
+    rows.insert("entry", tuple(values.values()))
+    for row in _stored(rows, placed.charges):
+        rows.insert("charge", (placed.sequence, *row))
     if placed.reservation is not None:
-        insert_row(opened, "reservation", (placed.sequence, *placed.reservation.stored()))
+        rows.insert("reservation", (placed.sequence, *placed.reservation.stored()))
     if placed.checkpoint is None:
         return
     counted = (after.n_releases, after.n_rows, after.place)
-    insert_row(opened, "checkpoint", (placed.sequence, *counted, placed.checkpoint))
+    rows.insert("checkpoint", (placed.sequence, *counted, placed.checkpoint))
     touched = [(scope, after.scopes[scope]) for scope in sorted(after.touched)]
     for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched]:
-        for row in _stored(opened, sums.charges):
+        for row in _stored(rows, sums.charges):
             cap = _stored_cap(sums.epsilon)
-            insert_row(opened, "total", (placed.sequence, scope, *row, cap))
+            rows.insert("total", (placed.sequence, scope, *row, cap))
 
 
 def _stored_cap(cap: Cap) -> str | float | None:
     return to_json(cap, "scope") if isinstance(cap, Mapping) else cap
 
 
-def _stored(opened: sqlite3.Connection, charges: Costs) -> Iterator[tuple[str, str, float, int]]:
+def _stored(rows: Rows, charges: Costs) -> Iterator[tuple[str, str, float, int]]:
     for group, cost in charges.items():
-        yield *split_group(group), float(cost.delta), _curve_number(opened, curve_bytes(cost))
+        yield *split_group(group), float(cost.delta), _curve_number(rows, curve_bytes(cost))
 
 
-def _curve_number(opened: sqlite3.Connection, curve: bytes) -> int:
+def _curve_number(rows: Rows, curve: bytes) -> int:
     """Store a curve unless it is there, and return its number."""
     digest = hashlib.sha256(curve).digest()
-    row = opened.execute("SELECT number FROM curve WHERE digest = ?", (digest,)).fetchone()
-    return int(row[0]) if row else insert_row(opened, "curve", (None, digest, curve))
+    stored = rows.fetch("SELECT number FROM {curve} WHERE digest = ?", (digest,))
+    if not stored:
+        stored = rows.fetch("SELECT coalesce(max(number), 0) + 1 FROM {curve}")
+        rows.insert("curve", (stored[0][0], digest, curve))
+    return int(stored[0][0])

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._header import meaning
-from secretballot.ledger._schema import insert_row
 from secretballot.ledger._stored_entries import insert_entry, reservation_entries
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
+from secretballot.ledger.stores import Rows, Store, meaning
 
 
 @dataclass
 class Transaction:
     """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
 
-    _path: str
-    _opened: sqlite3.Connection
+    _store: Store
+    _rows: Rows
     totals: Totals
     _budget: Budget
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
-        with meaning(self._path):
-            return reservation_entries(self._opened, id)
+        with meaning(self._store):
+            return reservation_entries(self._rows, id)
 
     def append(self, entry: LedgerEntry, private: str | None = None) -> None:
         """Write an entry after the last one, to be committed at the end of the transaction.
@@ -42,9 +40,9 @@ class Transaction:
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
         placed = entry.chained(sequence, now, self.totals.digest)
-        insert_entry(self._opened, placed, after)
+        insert_entry(self._rows, placed, after)
         if private is not None:
-            insert_row(self._opened, "private_record", (sequence, private))
+            self._rows.insert("private_record", (sequence, private))
         self.totals = self.totals.after(placed)
 
     def _check_private(self, private: str) -> None:

@@ -8,7 +8,7 @@ import tempfile
 import weakref
 
 from secretballot._private_folder import PrivateFolder
-from secretballot.ledger._new_files import create_files, delete_files
+from secretballot.ledger.stores.file._new_files import create_files, delete_files
 
 
 class TemporaryFile:

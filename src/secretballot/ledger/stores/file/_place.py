@@ -38,12 +38,6 @@ def place_of(path: str) -> str:
     return str(number) if born is None else f"{number}@{born}"
 
 
-def same_place(recorded: str, current: str) -> bool:
-    """Compare two places by the parts that both of them have."""
-    parts = zip(recorded.split("@"), current.split("@"), strict=False)
-    return all(old == new for old, new in parts if old and new)
-
-
 def check_spendable(path: str) -> None:
     """Refuse a place where two machines could spend at once, or a crash could lose a spend."""
     status = os.stat(path)

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from secretballot._errors import LedgerError
-from secretballot.ledger._mark import mark_path, read_slots
+from secretballot.ledger.stores.file._mark import mark_path, read_slots
 
 #: Endings of files beside a database that SQLite takes for its own, and deletes.
 _JOURNALS = ("-journal", "-wal", "-shm")

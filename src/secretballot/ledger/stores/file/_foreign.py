@@ -8,9 +8,10 @@ import struct
 from typing import BinaryIO
 
 from secretballot._errors import LedgerError
-from secretballot.ledger._file import PROCESS_LOCK, readable
-from secretballot.ledger._mark import mark_path
-from secretballot.ledger._schema import APPLICATION_ID, NO_LEDGER
+from secretballot.ledger.stores._waiting import PROCESS_LOCK
+from secretballot.ledger.stores.file._file import readable
+from secretballot.ledger.stores.file._mark import mark_path
+from secretballot.ledger.stores.file._schema import APPLICATION_ID, NO_LEDGER
 
 _MAGIC = b"SQLite format 3\0"
 #: Fields in the header of a database.

@@ -8,10 +8,10 @@ from contextlib import closing
 from functools import lru_cache
 
 from secretballot._errors import LedgerError
+from secretballot.ledger.stores._store import FORMAT_VERSION, check_version
 
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
-FORMAT_VERSION = 1
 #: Said of a file without that number.
 NO_LEDGER = (
     "it is not a ledger of secretballot (an empty file is one whose creation was interrupted: "
@@ -84,13 +84,12 @@ def execute_all(opened: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def insert_row(opened: sqlite3.Connection, table: str, values: tuple[object, ...]) -> int:
-    """Insert one row and return its number; LedgerError if the database did not write it."""
+def insert_row(opened: sqlite3.Connection, table: str, values: tuple[object, ...]) -> None:
+    """Insert one row; LedgerError if the database did not write it."""
     places = ", ".join("?" * len(values))
     done = opened.execute(f"INSERT INTO {table} VALUES ({places})", values)
     if done.rowcount != 1:
         raise LedgerError(f"a row of the table {table!r} was not written. Nothing was released")
-    return int(done.lastrowid or 0)
 
 
 def mark_as_ledger(opened: sqlite3.Connection) -> None:
@@ -103,15 +102,7 @@ def check_schema(opened: sqlite3.Connection) -> None:
     """Refuse a file of another program or format, or with foreign SQL, before any of it can run."""
     if _pragma(opened, "application_id") != APPLICATION_ID:
         raise LedgerError(NO_LEDGER)
-    version = _pragma(opened, "user_version")
-    if version != FORMAT_VERSION:
-        reason = (
-            "which a later version of secretballot wrote, and this one reads format "
-            f"{FORMAT_VERSION}; update secretballot"
-            if version > FORMAT_VERSION
-            else "which no version of secretballot writes; restore it from a copy"
-        )
-        raise LedgerError(f"it has format {version}, {reason}")
+    check_version(_pragma(opened, "user_version"))
     objects, expected = _objects(opened), _expected_objects()
     for kind, name, _ in sorted(objects - expected):
         raise LedgerError(

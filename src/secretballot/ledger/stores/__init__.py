@@ -1,0 +1,21 @@
+"""Stores of ledgers: where their rows are kept, in transactions."""
+
+from secretballot.ledger.stores._named_store import named_store, pickled_store
+from secretballot.ledger.stores._slots import SLOTS, Mark
+from secretballot.ledger.stores._store import Rows, Store, Written, meaning, same_place
+from secretballot.ledger.stores._waiting import showing
+from secretballot.ledger.stores.file import FileStore
+
+__all__ = [
+    "SLOTS",
+    "FileStore",
+    "Mark",
+    "Rows",
+    "Store",
+    "Written",
+    "meaning",
+    "named_store",
+    "pickled_store",
+    "same_place",
+    "showing",
+]

@@ -1,0 +1,139 @@
+"""File of a mark: it names the last entry of a ledger, and its lock orders those who write it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from io import FileIO
+from typing import TypeVar
+
+from secretballot._errors import LedgerError
+from secretballot._file_lock import try_lock, unlock
+from secretballot.ledger.stores._slots import SLOT, SLOTS, Mark, Slots, parse_slots, slot_bytes
+from secretballot.ledger.stores._waiting import PROCESS_LOCK, busy_timeout
+
+T = TypeVar("T")
+
+#: Do not wait for pipes, and do not follow links, before the type of the file is checked.
+_SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class HeldMark:
+    """Locked file of a mark. OSError if it can't be read, or is no mark."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self._slots = _read_slots(file)
+        if not self._slots.is_mark:
+            raise OSError("it holds something else than a mark of secretballot")
+        #: Last entry of the ledger, by the newest intact slot.
+        self.mark = self._slots.mark
+
+    def advance(self, mark: Mark, *, everywhere: bool = False) -> None:
+        """Write the last entry, after its commit.
+
+        One slot is written, so that a write that fails leaves the other. `everywhere` writes both.
+        Nothing is synced: a mark that is lost or behind detects less, but is never wrong.
+        """
+        target, generation = self._slots.target, self._slots.generation
+        for step in range(SLOTS if everywhere else 1):
+            with suppress(OSError):
+                self._file.seek(SLOT * ((target + step) % SLOTS))
+                self._file.write(slot_bytes(mark, generation + step + 1))
+
+
+def holding_mark(
+    name: str,
+    open_file: Callable[[], FileIO],
+    act: Callable[[HeldMark], T],
+    explain: Callable[[OSError], LedgerError],
+) -> T:
+    """Run a function with the lock of a mark; LedgerError if another holds it for too long.
+
+    The lock belongs to the open file, and ends with the process. `open_file` opens it, and
+    `explain` converts errors of the file.
+
+    A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken.
+    """
+    deadline, pause = time.monotonic() + busy_timeout(), 0.0005
+    with PROCESS_LOCK:
+        while True:
+            with _explained(open_file, explain) as file:
+                if _explained(partial(_locked, name, file), explain):
+                    try:
+                        return act(_explained(partial(HeldMark, file), explain))
+                    finally:
+                        # A program that is being started may still have the descriptor.
+                        with suppress(OSError):
+                            unlock(file.fileno())
+            if time.monotonic() > deadline:
+                raise explain(TimeoutError("locked"))
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+
+
+def opened_mark(name: str, flags: int, mode: int = 0o600) -> FileIO:
+    """Open a mark; OSError if it is a link, has two names, or is no regular file."""
+
+    def open_regular(name: str, _: int) -> int:
+        with suppress(FileNotFoundError):
+            _check_regular(os.lstat(name))
+        return os.open(name, flags | _SAFE_OPEN, mode)
+
+    file = FileIO(name, "r" if flags == os.O_RDONLY else "r+", opener=open_regular)
+    try:
+        _check_regular(os.fstat(file.fileno()))
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_mark(name: str) -> Slots:
+    """Read the slots of a mark without its lock; empty slots if there is no mark."""
+    try:
+        with opened_mark(name, os.O_RDONLY) as file:
+            slots = _read_slots(file)
+            # A slot that is being written looks broken; a broken one stays as it is.
+            while slots.n_broken and (again := _read_slots(file)) != slots:
+                slots = again
+    except OSError:
+        return parse_slots(b"")
+    return slots
+
+
+def _explained(act: Callable[[], T], explain: Callable[[OSError], LedgerError]) -> T:
+    try:
+        return act()
+    except OSError as error:
+        raise explain(error) from error
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is no regular file, but a link, a folder, a pipe or a device")
+    if status.st_nlink > 1:
+        raise OSError(f"it has {status.st_nlink} names (hard links), of which others may be used")
+
+
+def _read_slots(file: FileIO) -> Slots:
+    file.seek(0)
+    content = b""
+    while piece := file.read(SLOTS * SLOT + 1 - len(content)):
+        content += piece
+    return parse_slots(content)
+
+
+def _locked(name: str, file: FileIO) -> bool:
+    """Try to lock a mark; False if another has the lock, or the file was replaced."""
+    try:
+        return try_lock(file.fileno()) and os.path.samestat(os.stat(name), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise OSError(errno.ENOLCK, str(error)) from error
