@@ -184,6 +184,7 @@ def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
     """Write an entry and its charges, and the totals after it if it is a checkpoint."""
     values = {column: getattr(placed, column) for column in _ENTRY_COLUMNS}
     values["scope_epsilon"] = _stored_cap(placed.scope_epsilon)
+    values["seeded"] = int(placed.seeded)
     rows.insert("entry", tuple(values.values()))
     for row in _stored(rows, placed.charges):
         rows.insert("charge", (placed.sequence, *row))

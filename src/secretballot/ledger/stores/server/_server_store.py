@@ -1,0 +1,239 @@
+"""Store of a ledger on a PostgreSQL server, with its mark on the spender's machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from secretballot._errors import LedgerError
+from secretballot.ledger.stores._slots import Mark, Slots
+from secretballot.ledger.stores._store import Rows, Written, meaning
+from secretballot.ledger.stores._waiting import busy_timeout
+from secretballot.ledger.stores.server._connection import load_psycopg, transact
+from secretballot.ledger.stores.server._failures import readable
+from secretballot.ledger.stores.server._scripts import schema_script
+from secretballot.ledger.stores.server._seen_mark import SeenMark
+from secretballot.ledger.stores.server._server_rows import Head, ServerRows
+from secretballot.ledger.stores.server._server_url import ServerUrl
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.errors import Diagnostic
+
+T = TypeVar("T")
+
+#: Key of the lock under which tables are made: two creations at once would collide.
+_CREATING = 0x53424C47
+
+
+class ServerStore:
+    """Ledger on a server. The row of the ledger is locked before anything is read to be spent.
+
+    No transaction is repeated, so that no noise is drawn twice for one release.
+    """
+
+    is_temporary = False
+    without_mark = "This machine has not used this ledger before, or its mark is missing or damaged"
+
+    def __init__(self, url: str) -> None:
+        self._url = ServerUrl.parse(url)
+        self.name = self._url.name
+
+    def create(self, fill: Callable[[Rows], Mark]) -> None:
+        """Make a ledger, and the tables if the database has none."""
+
+        def record(connection: Connection) -> Written[None]:
+            connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})")
+            _check_encoding(connection)
+            if not _has_tables(connection):
+                connection.execute(schema_script())
+            head = Head.create(connection, self._url.ledger)
+            if head is None:
+                raise LedgerError(
+                    f"ledger={self.name!r} exists already; PrivacyAccountant.open({self.name!r}) "
+                    "continues its budget. (A second budget for the same data would add to the "
+                    "first: name another ledger only for other data.)"
+                )
+            rows = ServerRows(connection, head, to_write=True)
+            with meaning(self):
+                rows.check_format()
+                rows.check_spendable()
+            mark = fill(rows)
+            with meaning(self):
+                SeenMark(mark.ledger_id).writable()
+            return Written(None, mark)
+
+        self._recorded(record)
+
+    def read(self, query: Callable[[Rows], T]) -> T:
+        """Run a query on one state of the ledger; once more if the connection is lost."""
+
+        def ask(connection: Connection) -> T:
+            return query(self._rows(connection, to_write=False))
+
+        psycopg = load_psycopg()
+        try:
+            try:
+                return transact(self._url, ask, to_write=False)
+            except psycopg.OperationalError as error:
+                if not _is_lost(error):
+                    raise
+                return transact(self._url, ask, to_write=False)
+        except psycopg.Error as error:
+            raise self.readable(error) from None
+
+    def write(self, act: Callable[[Rows, Mark | None], Written[T]]) -> Written[T]:
+        """Run a function with the lock of the ledger's row, and the mark; then commit."""
+
+        def record(connection: Connection) -> Written[T]:
+            rows = self._rows(connection, to_write=True)
+            with meaning(self):
+                mark = SeenMark(rows.head.ledger_id).writable()
+            written = act(rows, mark)
+            rows.check_process()
+            return written
+
+        return self._recorded(record)
+
+    def slots(self) -> Slots:
+        """Read the mark without its lock."""
+        return self._known_mark().slots()
+
+    def mark_path(self) -> str:
+        """Return the path of the mark."""
+        return self._known_mark().path
+
+    def readable(self, error: Exception) -> LedgerError:
+        """Convert an error of the server, or of the mark, to one that names a remedy."""
+        return readable(error, self._url)
+
+    def _recorded(self, record: Callable[[Connection], Written[T]]) -> Written[T]:
+        """Write in one transaction, and advance the mark."""
+        try:
+            written = transact(self._url, record, to_write=True, commit=self._commit)
+        except load_psycopg().Error as error:
+            raise self.readable(error) from None
+        mark = written.mark
+        SeenMark(mark.ledger_id).advance(mark, everywhere=written.is_moved)
+        return written
+
+    def _rows(self, connection: Connection, *, to_write: bool) -> ServerRows:
+        """Return the rows of the ledger, locked if they are to be written."""
+        head = Head.read(connection, self._url.ledger, to_write=to_write)
+        if head is None:
+            raise LedgerError(
+                f"The ledger {self.name!r} does not exist (any more): its database has no ledger "
+                f"{self._url.ledger!r}. A ledger that is gone is never replaced by a new budget."
+            )
+        return ServerRows(connection, head, to_write=to_write)
+
+    def _commit(self, connection: Connection, written: Written[T]) -> None:
+        """Commit; where the reply is lost, find out if the last entry was recorded."""
+        psycopg = load_psycopg()
+        warnings: list[str] = []
+
+        def notice(diagnosis: Diagnostic) -> None:
+            if diagnosis.severity_nonlocalized == "WARNING":
+                warnings.append(diagnosis.message_primary or "")
+
+        connection.add_notice_handler(notice)
+        try:
+            done = connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+                raise  # the server has said that it rolled back
+            connection.close()
+            self._check_recorded(written.mark, error)
+            return
+        finally:
+            connection.remove_notice_handler(notice)
+        if done.statusmessage != "COMMIT":
+            raise LedgerError(
+                f"The ledger {self.name!r} was not written: the server rolled the transaction "
+                "back. Nothing was released."
+            )
+        if warnings:
+            raise self._withheld(
+                written.mark, "was committed, but not safely on all servers", warnings[0]
+            )
+
+    def _check_recorded(self, mark: Mark, lost: Exception) -> None:
+        """Look an entry up whose commit had no reply; LedgerError unless it is there.
+
+        The ledger's row is locked anew, so that the commit is done or will never be.
+        """
+
+        def is_recorded(connection: Connection) -> bool:
+            head = Head.read(connection, self._url.ledger, to_write=True)
+            if head is None:
+                return False
+            rows = ServerRows(connection, head, to_write=True)
+            if mark.sequence:
+                query = "SELECT digest FROM {entry} WHERE sequence = ?"
+                return rows.fetch(query, (mark.sequence,)) == [(mark.digest,)]
+            return rows.fetch("SELECT digest FROM {header}") == [(mark.digest,)]
+
+        psycopg = load_psycopg()
+        deadline, pause = time.monotonic() + busy_timeout(), 0.05
+        while True:
+            try:
+                found = transact(self._url, is_recorded, to_write=True)
+                break
+            except psycopg.Error as error:
+                if not _is_lost(error) or time.monotonic() > deadline:
+                    reason = "was being committed when the connection was lost, and the server "
+                    raise self._withheld(mark, f"{reason}can't be asked about it", error) from None
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+        if not found:
+            raise LedgerError(
+                f"The ledger {self.name!r} lost its connection while entry {mark.sequence} was "
+                "being committed, and that entry is not in it. Nothing was released or charged. "
+                f"({self._shown(lost)})"
+            )
+
+    def _withheld(self, mark: Mark, what: str, error: Exception | str) -> LedgerError:
+        return LedgerError(
+            f"The ledger {self.name!r}: entry {mark.sequence} {what}. What was drawn is withheld. "
+            "Count it as charged: it was paid for if the ledger has an entry with the digest "
+            f"{mark.digest}. ({self._shown(error)})"
+        )
+
+    def _shown(self, error: Exception | str) -> str:
+        return self._url.redacted(next(iter(str(error).splitlines()), ""))
+
+    def _known_mark(self) -> SeenMark:
+        """Return the mark of the ledger that the server has now."""
+
+        def ask(rows: Rows) -> SeenMark:
+            assert isinstance(rows, ServerRows)
+            with meaning(self):
+                return SeenMark(rows.head.ledger_id)
+
+        return self.read(ask)
+
+    def __reduce__(self) -> tuple[type[ServerStore], tuple[str]]:
+        return ServerStore, (self.name,)
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return True if the connection was lost, or can't be made yet."""
+    state = getattr(error, "sqlstate", None)
+    return isinstance(error, load_psycopg().OperationalError) and (
+        state is None or state.startswith(("08", "57P"))
+    )
+
+
+def _has_tables(connection: Connection) -> bool:
+    row = connection.execute("SELECT to_regclass('secretballot.format') IS NOT NULL").fetchone()
+    return bool(row and row[0])
+
+
+def _check_encoding(connection: Connection) -> None:
+    row = connection.execute("SHOW server_encoding").fetchone()
+    if row != ("UTF8",):
+        raise LedgerError(
+            f"the database has the encoding {row and row[0]}, and ledgers hold any text: make a "
+            "database with ENCODING 'UTF8'."
+        )
