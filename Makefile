@@ -81,7 +81,7 @@ dist: $(INSTALLED)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	cd dist && tar xzf secretballot-*.tar.gz && cd secretballot-*/ && PYTHONPATH="$$PWD/src" \
-		$(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) tests/ledger/test_ledger.py tests/ledger/test_restored.py \
+		$(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) tests/ledger/test_ledger.py tests/ledger/file/test_restored.py \
 		tests/datasets tests/test_package.py
 
 # Some of them would take hours without --quick. SUBJECT=ledger runs the benchmarks of one subject.

@@ -1,7 +1,8 @@
 """Processes that spend at once, or die while they spend.
 
-Run as a script, ``python -m tests.ledger._processes race|kill|step|backup FOLDER TIMES``: in a
+Run as a script, ``python -m tests.ledger._processes race|kill|step|backup WHERE TIMES``: in a
 fresh interpreter without threads, so that forking is quick and safe. Prints what happened as JSON.
+`WHERE` is a folder, or the URL of a server's database.
 """
 
 from __future__ import annotations
@@ -29,11 +30,18 @@ from secretballot.mechanisms import GNMax
 BALLOTS = np.tile([60, 30, 10], (5, 1))
 
 
-def run_processes(what, folder, times, timeout=280):
+def run_processes(what, where, times, timeout=280):
     """Run one of the functions below in an interpreter of its own."""
-    done = run_python("-m", "tests.ledger._processes", what, folder, times, timeout=timeout)
+    done = run_python("-m", "tests.ledger._processes", what, where, times, timeout=timeout)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def ledger_at(where, name):
+    """Return the name of a ledger in a folder, or on a server."""
+    if "://" not in where:
+        return str(Path(where) / f"{name}.ledger")
+    return f"{where}&ledger={name}-{os.getpid()}-{time.time_ns()}"
 
 
 def fork(child):
@@ -59,14 +67,14 @@ def drained(read):
         return pipe.read().decode()
 
 
-def race(folder, times, n_processes=8, affordable=24):
+def race(where, times, n_processes=8, affordable=24):
     """Processes spend from one budget until it is used up; how many got something, each time.
 
     Every other time the rows are paid for before, and the processes draw them.
     """
     successes = []
     for run in range(times):
-        path = Path(folder) / f"race-{run}.ledger"
+        path = ledger_at(where, f"race-{run}")
         accountant, reservation = basic_budget(path, epsilon=affordable * 0.25), None
         if run % 2:
             reservation = accountant.reserve(Pure(epsilon=0.25), affordable)
@@ -100,9 +108,9 @@ def race(folder, times, n_processes=8, affordable=24):
     return {"affordable": affordable, "successes": successes}
 
 
-def kill(folder, times):
+def kill(where, times):
     """Kill processes that spend at random moments; check the ledger after each."""
-    path = Path(folder) / "kill.ledger"
+    path = ledger_at(where, "kill")
     accountant = PrivacyAccountant(1000.0, 1e-5, ledger=path, order="renyi")
     accountant.release(GNMax(sigma=400.0), BALLOTS, note={"id": "first"})
     generator = random.Random(times)
@@ -144,9 +152,9 @@ def kill(folder, times):
     }
 
 
-def backup(folder, times, n_processes=4):
+def backup(where, times, n_processes=4):
     """Processes spend while they read the file in another thread, as a backup would."""
-    path = Path(folder) / "backup.ledger"
+    path = Path(ledger_at(where, "backup"))
     basic_budget(path, epsilon=1e6)
 
     def spend_on(write):
@@ -178,34 +186,47 @@ def backup(folder, times, n_processes=4):
     }
 
 
-class Dying(sqlite3.Connection):
-    """Kills its process before or after the n-th statement."""
+def die_at(statement, after, where):
+    """Kill this process before or after its n-th statement."""
+    left = statement
 
-    left = 0
-    after = False
+    def dying(execute):
+        def execute_or_die(*arguments):
+            nonlocal left
+            left -= 1
+            if left == 0 and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = execute(*arguments)
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
 
-    def execute(self, *arguments):
-        Dying.left -= 1
-        if Dying.left == 0 and not Dying.after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = super().execute(*arguments)
-        if Dying.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
+        return execute_or_die
+
+    if "://" in where:
+        import psycopg
+
+        psycopg.Connection.execute = dying(psycopg.Connection.execute)
+        return
+    connect = sqlite3.connect
+
+    class Dying(sqlite3.Connection):
+        execute = dying(sqlite3.Connection.execute)
+
+    ledger_file.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Dying)
 
 
-def step(folder, _times):
+def step(where, _times):
     """Kill a process at each statement of a release in turn, until one survives them all."""
-    path = Path(folder) / "step.ledger"
+    path = ledger_at(where, "step")
     basic_budget(path, epsilon=100.0)
-    connect, outcomes = sqlite3.connect, []
+    outcomes = []
     for after in (False, True):
         for statement in range(1, 100):
 
             def spend_once(write, statement=statement, after=after):
                 mine = PrivacyAccountant.open(path)
-                Dying.left, Dying.after = statement, after
-                ledger_file.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Dying)
+                die_at(statement, after, where)
                 mine.release(Pure(epsilon=0.25), votes(1))
                 os.write(write, b"returned")
 
@@ -222,9 +243,9 @@ def step(folder, _times):
 
 
 if __name__ == "__main__":
-    _, what, folder, times = sys.argv
+    _, what, where, times = sys.argv
     print(
         json.dumps(
-            {"race": race, "kill": kill, "step": step, "backup": backup}[what](folder, int(times))
+            {"race": race, "kill": kill, "step": step, "backup": backup}[what](where, int(times))
         )
     )

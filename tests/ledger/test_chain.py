@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import pickle
+import re
 import shutil
 import sqlite3
 
@@ -71,8 +72,8 @@ TAMPERING = {
 
 
 @pytest.fixture
-def three_entries(path):
-    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, order=math.inf)
+def three_entries(name):
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=name, order=math.inf)
     scope = accountant.scope(3.0)
     for mechanism in (Pure(epsilon=0.25), Pure(epsilon=0.5, delta=1e-7), Pure(epsilon=0.125)):
         accountant.release(mechanism, votes(1), scope=scope)
@@ -80,22 +81,24 @@ def three_entries(path):
 
 
 @pytest.mark.parametrize("statements", TAMPERING.values(), ids=TAMPERING)
-def test_an_altered_ledger_is_detected(three_entries, path, statements):
+def test_an_altered_ledger_is_detected(three_entries, name, statements):
+    if "://" in name and "'many'" in statements[0]:
+        pytest.skip("columns of the server have types")
     fresh = pickle.loads(pickle.dumps(three_entries))
-    assert PrivacyAccountant.open(path)._ledger.verify().n_entries == 3
-    tamper(path, *statements)
-    with pytest.raises(LedgerError, match=str(path)):
-        PrivacyAccountant.open(path)
+    assert PrivacyAccountant.open(name)._ledger.verify().n_entries == 3
+    tamper(name, *statements)
+    with pytest.raises(LedgerError, match=re.escape(name)):
+        PrivacyAccountant.open(name)
     for handle in (three_entries, fresh):
-        with pytest.raises(LedgerError, match=str(path)):
+        with pytest.raises(LedgerError, match=re.escape(name)):
             handle._ledger.verify()
     # A handle that has not read the altered entries yet does not spend on them either.
-    with pytest.raises(LedgerError, match=str(path)):
+    with pytest.raises(LedgerError, match=re.escape(name)):
         spend(fresh)
 
 
 @pytest.mark.parametrize("change", [{"n_rows": 0}, {"charges": {}}, {"sequence": 7}])
-def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, path, change):
+def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, name, change):
     """Every entry binds the one before it, and its place."""
     place = 3 if "sequence" in change else 2
     forged = dataclasses.replace(three_entries.entries()[place - 1], **change)
@@ -103,7 +106,7 @@ def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, path
     # The forged entry is right on its own.
     assert forged.digest == forged.expected_digest()
     tamper(
-        path,
+        name,
         f"UPDATE entry SET n_rows = {forged.n_rows}, digest = '{forged.digest}' "
         f"WHERE sequence = {place}",
         *([] if forged.charges else [f"DELETE FROM charge WHERE sequence = {place}"]),
@@ -111,27 +114,27 @@ def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, path
         f"UPDATE entry SET sequence = {forged.sequence} WHERE sequence = {place}",
     )
     with pytest.raises(LedgerError, match=r"entry \d does not follow"):
-        PrivacyAccountant.open(path)
+        PrivacyAccountant.open(name)
 
 
-def test_a_handle_notices_lost_entries_that_it_has_read(three_entries, path):
-    tamper(path, *(f"DELETE FROM {table} WHERE sequence = 3" for table in ("charge", "entry")))
+def test_a_handle_notices_lost_entries_that_it_has_read(three_entries, name):
+    tamper(name, *(f"DELETE FROM {table} WHERE sequence = 3" for table in ("charge", "entry")))
     for use in (three_entries.spent, three_entries._ledger.verify, lambda: spend(three_entries)):
         with pytest.raises(LedgerError, match="entry 3, which was there before"):
             use()
 
 
-def test_another_ledger_in_its_place(three_entries, path, tmp_path):
-    other = tmp_path / "other.ledger"
+def test_another_ledger_in_its_place(path, tmp_path):
+    accountant, other = basic_budget(path), tmp_path / "other.ledger"
     basic_budget(other)
     shutil.copy(other, path)
     with pytest.raises(LedgerError, match="another ledger is in its place"):
-        spend(three_entries)
+        spend(accountant)
 
 
-def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, path):
+def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, name):
     """Whoever edits a pickle does not lift the budget."""
-    kind, (name, budget, genesis, temporary) = three_entries._ledger.__reduce__()
+    kind, (_, budget, genesis, temporary) = three_entries._ledger.__reduce__()
     lifted = dataclasses.replace(
         budget, levels=tuple(dataclasses.replace(each, amount=1e9) for each in budget.levels)
     )
@@ -146,20 +149,20 @@ def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, pat
     assert len(three_entries.entries()) == 4
 
 
-@pytest.mark.usefixtures("three_entries")
 @pytest.mark.parametrize(
     ("table", "column"),
     [("header", "unit"), ("level", "epsilon"), ("entry", "n_rows"), ("charge", "delta")],
 )
 def test_the_file_itself_refuses_changes(path, table, column):
+    spend(basic_budget(path))
     with contextlib.closing(sqlite3.connect(path)) as opened:
         for statement in (f"UPDATE {table} SET {column} = 0", f"DELETE FROM {table}"):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 opened.execute(statement)
 
 
-def test_entries_have_mechanism_time_and_cost(path):
-    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, allow_seeded=True, order="renyi")
+def test_entries_have_mechanism_time_and_cost(name):
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=name, allow_seeded=True, order="renyi")
     scope = accountant.scope(2.0)
     accountant.release(
         Thresholded(bit=0.001, vote=0.01), [[3, 1], [0, 1]], scope=scope, note={"classes": "public"}

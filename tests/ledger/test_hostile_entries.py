@@ -52,8 +52,8 @@ def test_texts(tmp_path, word, text):
         PrivacyAccountant.open(path)
 
 
-def test_an_infinite_cap_is_exported(tmp_path):
-    ledger = append(tmp_path / "budget.ledger", scope_id="fit", scope_epsilon=np.inf)
+def test_an_infinite_cap_is_exported(name):
+    ledger = append(name, scope_id="fit", scope_epsilon=np.inf)
     text = json.dumps(export(ledger), allow_nan=False)
     assert json.loads(text)["entries"][0]["scope_epsilon"] == "inf"
 

@@ -15,7 +15,13 @@ from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAcco
 from secretballot.ledger.stores import _mark_file, _waiting
 from secretballot.ledger.stores.file import _file
 
+try:
+    import psycopg
+except ImportError:
+    psycopg = None
+
 CONNECT = sqlite3.connect
+EXECUTE = psycopg and psycopg.Connection.execute
 QUARTER = Pure(epsilon=0.25)
 
 
@@ -48,33 +54,42 @@ def pressed_at(monkeypatch):
     def at(word):
         left = [word]
 
-        class Pressing(sqlite3.Connection):
-            writes = False
-
-            def execute(self, *arguments):
-                result = super().execute(*arguments)
-                self.writes |= arguments[0] == "BEGIN IMMEDIATE"
-                if self.writes and left and arguments[0].startswith(left[0]):
+        def pressing(execute):
+            def execute_and_press(self, *arguments):
+                result = execute(self, *arguments)
+                text = str(arguments[0])
+                if text.startswith("BEGIN"):
+                    writers[id(self)] = "IMMEDIATE" in text or "READ WRITE" in text
+                if writers.get(id(self)) and left and text.startswith(left[0]):
                     left.clear()
                     press()
                 return result
 
+            return execute_and_press
+
+        writers = {}
+
+        class Pressing(sqlite3.Connection):
+            execute = pressing(sqlite3.Connection.execute)
+
         monkeypatch.setattr(
             _file.sqlite3, "connect", lambda *a, **k: CONNECT(*a, **k, factory=Pressing)
         )
+        if psycopg is not None:
+            monkeypatch.setattr(psycopg.Connection, "execute", pressing(EXECUTE))
 
     return at
 
 
-def test_at_some_moments_of_a_release(path):
-    """All of them: `tests/attacks/test_interrupts.py`."""
-    basic_budget(path, 1e6)
+def test_at_some_moments_of_a_release(name):
+    """All of them, on a file: `tests/attacks/test_interrupts.py`."""
+    basic_budget(name, 1e6)
 
     def release(accountant):
         return accountant.release(QUARTER, votes(2))
 
     for answer, error in interrupt_everywhere(
-        path, release, spend, folders=RECORDING, first=7, step=41
+        name, release, spend, folders=RECORDING, first=7, step=71
     ):
         if error is None or isinstance(error, CompletedInterrupt):
             assert answer.tolist() == [0, 0]
@@ -92,30 +107,30 @@ def test_a_lock_that_was_just_taken_is_given_back(path, monkeypatch):
     del interrupt
 
 
-def test_an_interrupt_before_the_commit_charges_nothing(path, pressed_at):
-    accountant = basic_budget(path)
+def test_an_interrupt_before_the_commit_charges_nothing(name, pressed_at):
+    accountant = basic_budget(name)
     pressed_at("INSERT INTO entry")
     with pytest.raises(KeyboardInterrupt) as interrupt:
         spend(accountant)
     assert not isinstance(interrupt.value, CompletedInterrupt)
     elsewhere(lambda: spend(accountant))
-    assert n_entries(path) == 1
+    assert n_entries(name) == 1
 
 
-def test_an_interrupt_after_the_commit_has_the_answer(path, pressed_at):
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path, order="renyi")
+def test_an_interrupt_after_the_commit_has_the_answer(name, pressed_at):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name, order="renyi")
     pressed_at("COMMIT")
     noisy = Noisy(sigma=400)
     with pytest.raises(CompletedInterrupt, match="recorded before the interrupt") as interrupt:
         accountant.release(noisy, votes(3))
     assert interrupt.value.answer.shape == (3,)
-    assert n_entries(path) == 1
+    assert n_entries(name) == 1
     again = pickle.loads(pickle.dumps(interrupt.value))
     assert again.answer.tolist() == interrupt.value.answer.tolist()
 
 
-def test_reservations_are_not_lost(path, pressed_at):
-    accountant = basic_budget(path)
+def test_reservations_are_not_lost(name, pressed_at):
+    accountant = basic_budget(name)
     pressed_at("COMMIT")
     with pytest.raises(CompletedInterrupt) as interrupt:
         accountant.reserve(QUARTER, 4)
@@ -127,18 +142,18 @@ def test_reservations_are_not_lost(path, pressed_at):
         (lambda: accountant.release(QUARTER, votes(2), reservation=reservation), [0, 0]),
         (lambda: accountant.settle(reservation), None),
     ):
-        before = n_entries(path)
+        before = n_entries(name)
         pressed_at("COMMIT")
         with pytest.raises(CompletedInterrupt) as interrupt:
             act()
         answer = interrupt.value.answer
         assert (answer if answer is None else answer.tolist()) == expected
-        assert n_entries(path) == before + 1
+        assert n_entries(name) == before + 1
 
 
-def test_a_note_that_is_interrupted_is_paid_for(path):
+def test_a_note_that_is_interrupted_is_paid_for(name):
     """Who was shown an outcome does not get out of paying for it."""
-    accountant = basic_budget(path)
+    accountant = basic_budget(name)
     shown = []
 
     def note(outcome):
@@ -148,15 +163,15 @@ def test_a_note_that_is_interrupted_is_paid_for(path):
     with pytest.raises(CompletedInterrupt) as interrupt:
         accountant.release(QUARTER, votes(2), note=note)
     assert interrupt.value.answer.tolist() == shown[0].tolist()
-    assert n_entries(path) == 1
+    assert n_entries(name) == 1
     with pytest.raises(SystemExit):
         accountant.release(QUARTER, votes(2), note=lambda outcome: exit(3))
-    assert n_entries(path) == 2
+    assert n_entries(name) == 2
 
 
-def test_a_handler_of_the_program_is_asked_and_stays(path, pressed_at):
+def test_a_handler_of_the_program_is_asked_and_stays(name, pressed_at):
     """Such as that of an event loop, which ends at the next occasion."""
-    accountant, calls = basic_budget(path), []
+    accountant, calls = basic_budget(name), []
 
     def handler(number, frame):
         calls.append(number)
@@ -171,8 +186,8 @@ def test_a_handler_of_the_program_is_asked_and_stays(path, pressed_at):
     assert calls == [signal.SIGINT]
 
 
-def test_ignored_signals_and_threads_are_not_delayed(path):
-    accountant = basic_budget(path)
+def test_ignored_signals_and_threads_are_not_delayed(name):
+    accountant = basic_budget(name)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         spend(accountant)
@@ -182,7 +197,7 @@ def test_ignored_signals_and_threads_are_not_delayed(path):
     thread = threading.Thread(target=spend, args=(accountant,))
     thread.start()
     thread.join()
-    assert n_entries(path) == 2
+    assert n_entries(name) == 2
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -32,13 +32,13 @@ def file_of(accountant):
 # Named ledgers
 
 
-def test_an_opened_ledger_continues_its_budget(path):
+def test_an_opened_ledger_continues_its_budget(name):
     accountant = PrivacyAccountant(
-        {"strict": 1.0, "generous": 3.0}, 1e-5, unit="owner", ledger=path, order="renyi"
+        {"strict": 1.0, "generous": 3.0}, 1e-5, unit="owner", ledger=name, order="renyi"
     )
     accountant.release(Gaussian(sigma=40), votes(5))
-    reopened = PrivacyAccountant.open(path)
-    assert reopened.ledger == str(path)
+    reopened = PrivacyAccountant.open(name)
+    assert reopened.ledger == str(name)
     assert reopened.epsilon == {"strict": 1.0, "generous": 3.0}
     assert (reopened.delta, reopened.unit, reopened.relation) == (1e-5, "owner", "replace")
     for level, spent in accountant.spent().items():
@@ -74,13 +74,13 @@ def test_a_folder_that_is_missing(tmp_path):
         basic_budget(tmp_path / "nowhere" / "budget.ledger")
 
 
-def test_opening_with_another_budget(path):
-    basic_budget(path)
-    assert PrivacyAccountant.open(path, epsilon=4.0, delta=1e-5, unit="row", relation="replace")
+def test_opening_with_another_budget(name):
+    basic_budget(name)
+    assert PrivacyAccountant.open(name, epsilon=4.0, delta=1e-5, unit="row", relation="replace")
     for expected in ({"epsilon": 2.0}, {"delta": 1e-6}, {"unit": "owner"}, {"epsilon": {"a": 4.0}}):
-        (name,) = expected
-        with pytest.raises(LedgerError, match=f"was opened with {name}="):
-            PrivacyAccountant.open(path, **expected)
+        (word,) = expected
+        with pytest.raises(LedgerError, match=f"was opened with {word}="):
+            PrivacyAccountant.open(name, **expected)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", b"x" * 5000])
@@ -233,23 +233,23 @@ def test_a_ledger_held_too_long_by_another_process(path, monkeypatch):
 
 def recorded_before_return(accountant):
     """Whether an answer's entry can be seen in the file by others once the answer is there."""
-    before = len(PrivacyAccountant.open(file_of(accountant)).entries())
+    before = len(PrivacyAccountant.open(accountant._ledger.name).entries())
     accountant.release(Pure(epsilon=0.25), votes(1))
-    return len(PrivacyAccountant.open(file_of(accountant)).entries()) == before + 1
+    return len(PrivacyAccountant.open(accountant._ledger.name).entries()) == before + 1
 
 
-def test_each_answer_is_recorded(monkeypatch):
-    accountant = basic_budget()
+def test_each_answer_is_recorded(name, monkeypatch):
+    accountant = basic_budget(name)
     assert recorded_before_return(accountant)
     # The same check on a door that forgets to record.
     monkeypatch.setattr(Transaction, "append", lambda self, entry, private=None: None)
     assert not recorded_before_return(accountant)
 
 
-def test_an_entry_that_can_not_be_written_returns_nothing(monkeypatch):
-    accountant = basic_budget()
+def test_an_entry_that_can_not_be_written_returns_nothing(name, monkeypatch):
+    accountant = basic_budget(name)
     spend(accountant)
-    content = file_of(accountant).read_bytes()
+    head = accountant._ledger.verify()
 
     def fail(self, entry, private=None):
         raise OSError("planted")
@@ -257,7 +257,9 @@ def test_an_entry_that_can_not_be_written_returns_nothing(monkeypatch):
     monkeypatch.setattr(Transaction, "append", fail)
     with pytest.raises(OSError, match="planted"):
         spend(accountant)
-    assert file_of(accountant).read_bytes() == content
+    monkeypatch.undo()
+    assert accountant._ledger.verify() == head
+    spend(accountant)
 
 
 # Copies of a handle
@@ -297,8 +299,8 @@ def test_joblib_workers_spend_for_real():
     accountant._ledger.verify()
 
 
-def test_threads_racing_for_a_budget_never_overspend():
-    accountant, done = basic_budget(epsilon=10.0), []
+def test_threads_racing_for_a_budget_never_overspend(name):
+    accountant, done = basic_budget(name, epsilon=10.0), []
     threads = [
         threading.Thread(target=lambda: done.append(spend_and_count(accountant, 1000)))
         for _ in range(4)
@@ -313,9 +315,9 @@ def test_threads_racing_for_a_budget_never_overspend():
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])
-def test_a_note_that_is_too_deep_is_refused(path, depth):
+def test_a_note_that_is_too_deep_is_refused(name, depth):
     """What can't be read back everywhere must not be written."""
-    accountant, note = basic_budget(path), "leaf"
+    accountant, note = basic_budget(name), "leaf"
     for _ in range(depth):
         note = [note]
     with pytest.raises(ValueError, match="note must not nest lists and dicts more than 64 deep"):

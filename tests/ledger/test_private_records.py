@@ -51,16 +51,21 @@ def path(tmp_path):
     return tmp_path / "budget.ledger"
 
 
-@pytest.fixture
-def accountant(path):
-    accountant = sanitized(path)
+def with_records(name):
+    accountant = sanitized(name)
     for number in range(1, 5):
         record(accountant, number, SECRETS.get(number))
     return accountant
 
 
-def test_they_last_and_every_handle_reads_them(accountant, path):
-    handles = [accountant, pickle.loads(pickle.dumps(accountant)), PrivacyAccountant.open(path)]
+@pytest.fixture
+def accountant(path):
+    return with_records(path)
+
+
+def test_they_last_and_every_handle_reads_them(name):
+    accountant = with_records(name)
+    handles = [accountant, pickle.loads(pickle.dumps(accountant)), PrivacyAccountant.open(name)]
     for handle in handles:
         assert handle.private_records() == SECRETS
     record(handles[1], 5, "later")
@@ -166,12 +171,13 @@ class Noon:
         "DELETE FROM entry WHERE sequence = 4",
     ],
 )
-def test_a_record_without_an_entry_is_detected(accountant, path, statement, capsys):
-    tamper(path, statement)
-    assert main(["ledger", "verify", str(path)]) == 1
+def test_a_record_without_an_entry_is_detected(name, statement, capsys):
+    accountant = with_records(name)
+    tamper(name, statement)
+    assert main(["ledger", "verify", name]) == 1
     assert "a private record for entry" in (message := capsys.readouterr().err)
     assert "gaps" not in message
-    for use in (lambda: Ledger.open(path).private_records(), lambda: record(accountant, 5)):
+    for use in (lambda: Ledger.open(name).private_records(), lambda: record(accountant, 5)):
         with pytest.raises(LedgerError):
             use()
 

@@ -34,11 +34,20 @@ def distinct(answers):
     ],
 )
 def test_noise_differs_between_workers(tmp_path, kind, method):
-    path = tmp_path / "budget.ledger"
-    answers = run_workers(kind, method, path)
+    check_noise(tmp_path / "budget.ledger", kind, method)
+
+
+@pytest.mark.unseeded
+@pytest.mark.parametrize(("kind", "method"), [("processes", "fork"), ("joblib", "loky")])
+def test_noise_differs_between_workers_of_a_server(url, kind, method):
+    check_noise(url, kind, method)
+
+
+def check_noise(name, kind, method):
+    answers = run_workers(kind, method, name)
     assert len(answers) == N_WORKERS + 2
     assert distinct(answers)
-    accountant = PrivacyAccountant.open(path)
+    accountant = PrivacyAccountant.open(name)
     assert accountant.spent().n_releases == len(answers)
     accountant._ledger.verify()
 

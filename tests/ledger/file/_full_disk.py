@@ -1,4 +1,4 @@
-"""Spends until the disk is full; run as a script, ``python -m tests.ledger._full_disk HOW``.
+"""Spends until the disk is full; run as a script, ``python -m tests.ledger.file._full_disk HOW``.
 
 ``limit FOLDER``: the process may write no larger files. ``mount FOLDER``: a small file system is
 mounted there, which takes a namespace of its own (``unshare``). Prints what happened as JSON.

@@ -27,7 +27,7 @@ def check(results, message):
 
 
 def test_a_file_that_may_not_grow(tmp_path):
-    done = run(sys.executable, "-m", "tests.ledger._full_disk", "limit", str(tmp_path))
+    done = run(sys.executable, "-m", "tests.ledger.file._full_disk", "limit", str(tmp_path))
     assert done.returncode == 0, done.stderr
     check(json.loads(done.stdout), "disk full or failing?")
 
@@ -51,7 +51,7 @@ def test_a_disk_that_is_full(tmp_path):
         in_a_mount(
             tmp_path,
             "size=256k",
-            f"{sys.executable} -m tests.ledger._full_disk mount {tmp_path}",
+            f"{sys.executable} -m tests.ledger.file._full_disk mount {tmp_path}",
         )
     )
     check(results, "disk is full")

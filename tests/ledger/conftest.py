@@ -1,0 +1,45 @@
+"""Stores that the tests of a ledger's promises run on: a file, and a server."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+
+import pytest
+from tests.ledger._server import Server, needs_server, running
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_folder():
+    """Keep what this machine has seen of ledgers out of the user's folder."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRETBALLOT_STATE", folder)
+        yield
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL server that all tests of a process share, each with ledgers of its own."""
+    needs_server()
+    with running(Server()) as started:
+        yield started
+        from secretballot.ledger.stores.server._connection import close_unused
+
+        close_unused()
+
+
+@pytest.fixture
+def url(server):
+    """URL of a ledger that is not there yet."""
+    return server.url(f"test-{os.getpid()}-{next(_numbers)}")
+
+
+@pytest.fixture(params=["file", "server"])
+def name(request, tmp_path):
+    """Name of a ledger that is not there yet, on either store."""
+    if request.param == "file":
+        return str(tmp_path / "budget.ledger")
+    return request.getfixturevalue("url")
