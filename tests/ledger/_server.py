@@ -107,10 +107,12 @@ class Server:
 
     def kill(self):
         """Kill all processes of the server at once, as a power failure would."""
-        for process in self.processes():
+        processes = self.processes()  # the parent of the others first
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
         self._process.wait(30)
+        psutil.wait_procs(processes, timeout=30)
 
     def stop(self):
         """Stop the server."""
