@@ -23,7 +23,7 @@ from secretballot._tables import (
 )
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
 from secretballot.divergences import GAUSSIAN, level_cost
-from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export
+from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export, roles_script
 
 #: What charges are amounts of, by kind of budget.
 _CURRENCIES = {
@@ -57,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        options.run(Ledger.open(options.file), options)
+        if "file" in options:
+            options.run(Ledger.open(options.file), options)
+        else:
+            options.run(options)
         sys.stdout.flush()
     except (LedgerError, _PageError) as error:
         _complain(visible(str(error)))
@@ -106,7 +109,10 @@ def _parser() -> argparse.ArgumentParser:
         # The one word after `--html` is the ledger: see `_parse`.
         is_alone = None if name != "statement" else "?"
         command.add_argument(
-            "file", nargs=is_alone, metavar="FILE", help="the ledger; it is only read"
+            "file",
+            nargs=is_alone,
+            metavar="FILE",
+            help="the ledger, a file or the URL of one on a server; it is only read",
         )
         if name == "show":
             command.add_argument(
@@ -130,6 +136,9 @@ def _parser() -> argparse.ArgumentParser:
                     help="as a page of HTML to print and sign: to the new file PAGE, or to the "
                     "standard output",
                 )
+    summary = "an SQL script that makes the tables and roles of ledgers on a PostgreSQL server"
+    roles = commands.add_parser("roles", help=summary, description=f"roles: {summary}.")
+    roles.set_defaults(run=_roles)
     return parser
 
 
@@ -137,7 +146,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse a command; the ledger may follow `--html` as well."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.file is None:
+    if "file" in options and options.file is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
         options.file, options.html = options.html, _STANDARD_OUTPUT
@@ -284,6 +293,10 @@ def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
         _write_page(options.html, statement.to_page())
         digest = statement.head or WITHHELD
         print(f"{visible(options.html)}: {entry_count(statement.n_entries)}, head digest {digest}")
+
+
+def _roles(options: argparse.Namespace) -> None:
+    print(roles_script(), end="")
 
 
 def _write_page(path: str, page: str) -> None:

@@ -21,7 +21,7 @@ from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores import showing
+from secretballot.ledger.stores import roles_script, showing
 
 __all__ = [
     "AskedOrder",
@@ -40,6 +40,7 @@ __all__ = [
     "check_cap",
     "export",
     "is_text",
+    "roles_script",
     "showing",
     "to_json",
 ]

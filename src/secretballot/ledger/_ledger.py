@@ -289,7 +289,7 @@ class Ledger:
     def _copied(self, rows: Rows, header: Header, mark: Mark | None) -> str:
         """Explain why the ledger may be a copy that lacks later entries; empty if it is none."""
         if not same_place(self._totals.place or header.place, rows.place()):
-            why = "it is a copy, was restored from one, or was moved from another disk"
+            why = "it is a copy, was restored from one, or was moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             return ""
         else:

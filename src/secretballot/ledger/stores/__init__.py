@@ -5,6 +5,7 @@ from secretballot.ledger.stores._slots import SLOTS, Mark
 from secretballot.ledger.stores._store import Rows, Store, Written, meaning, same_place
 from secretballot.ledger.stores._waiting import showing
 from secretballot.ledger.stores.file import FileStore
+from secretballot.ledger.stores.server import roles_script
 
 __all__ = [
     "SLOTS",
@@ -16,6 +17,7 @@ __all__ = [
     "meaning",
     "named_store",
     "pickled_store",
+    "roles_script",
     "same_place",
     "showing",
 ]

@@ -22,7 +22,7 @@ T = TypeVar("T")
 #: as of a computer that went to sleep.
 _UNUSED, _SILENT = 60, 60
 #: Seconds that a statement may take beside the wait for a lock.
-_STATEMENT = 30
+STATEMENT_TIMEOUT = 30
 
 #: Settings of the connection that the URL may set otherwise. A network that is gone is noticed.
 _SETTINGS = {
@@ -100,9 +100,9 @@ def _beginning(to_write: bool) -> str:
     """Build the statements that begin a transaction, sent at once."""
     lock, silent = max(1, int(1000 * busy_timeout())), 1000 * _SILENT
     settings = {
-        "search_path": "secretballot",  # and pg_catalog, which is searched first
+        "search_path": "pg_catalog",  # nobody else's functions and operators
         "lock_timeout": lock,
-        "statement_timeout": lock + 1000 * _STATEMENT,
+        "statement_timeout": lock + 1000 * STATEMENT_TIMEOUT,
         "idle_in_transaction_session_timeout": silent,
         "extra_float_digits": 1,  # numbers with all their digits
     }

@@ -19,10 +19,22 @@ _NO_TABLES = (
     "does not exist: its database has no tables of secretballot in this format. "
     "PrivacyAccountant(..., ledger=URL) makes them, if the user may"
 )
+_NO_DATABASE = "does not exist: the server has no database of that name; check the URL"
+_FULL = "can't be used: the server has no capacity left; try again. Nothing was released"
+#: Reasons by words of a failed connection, which has no SQLSTATE.
+_REFUSALS = {
+    'database "': _NO_DATABASE,
+    "too many": _FULL,
+    "connection slots": _FULL,
+    "password": _LOGIN,
+    'role "': _LOGIN,
+    "authentication": _LOGIN,
+    "pg_hba.conf": _LOGIN,
+}
 #: Reasons by SQLSTATE, or by its class of two letters.
 _REASONS = {
     "28": _LOGIN,
-    "3D000": "does not exist: the server has no database of that name; check the URL",
+    "3D000": _NO_DATABASE,
     "42501": (
         "can't be used: the server's user has no permission for that. "
         "'secretballot ledger roles' prints the grants of owners, spenders and readers. Nothing "
@@ -40,7 +52,7 @@ _REASONS = {
         "released"
     ),
     "53100": "can't be written because the server's disk is full; nothing was released",
-    "53": "can't be used: the server has no capacity left; try again. Nothing was released",
+    "53": _FULL,
     "57014": "was too slow to answer, and the statement was ended. Nothing was released",
     "0A000": "needs a server with PostgreSQL 14 or later",
 }
@@ -62,10 +74,8 @@ def readable(error: Exception, url: ServerUrl) -> LedgerError:
         )
     elif state is not None and (found := _REASONS.get(state) or _REASONS.get(state[:2])):
         reason = found
-    elif is_connection and "password" in text:
-        reason = _LOGIN  # libpq's own: it has none to send
     elif is_connection:
-        reason = _AWAY
+        reason = next((reason for word, reason in _REFUSALS.items() if word in text), _AWAY)
     else:
         reason = "can't be used; nothing was released"
     return LedgerError(f"The ledger {url.name!r} {reason}. ({url.redacted(text)})")

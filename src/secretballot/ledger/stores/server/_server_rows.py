@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 #: Facts of a ledger and its server. A copy made by dump has other numbers of cluster, database and
 #: table, or of one of them.
 _FACTS = """
-    (SELECT version FROM format),
+    (SELECT version FROM secretballot.format),
     (SELECT system_identifier FROM pg_control_system()) || '@'
         || (SELECT oid FROM pg_database WHERE datname = current_database()) || '@'
-        || 'ledger'::regclass::oid,
+        || 'secretballot.ledger'::regclass::oid,
     current_setting('fsync'), current_setting('full_page_writes'),
     current_setting('synchronous_commit')
 """
 _HEAD = f"""
 SELECT ledger.number, header.ledger_id, {_FACTS}
-FROM ledger JOIN header ON header.ledger = ledger.number WHERE ledger.name = %s
+FROM secretballot.ledger JOIN secretballot.header ON header.ledger = ledger.number
+WHERE ledger.name = %s
 """
 
 
@@ -51,7 +52,7 @@ class Head(NamedTuple):
     def create(cls, connection: Connection, ledger: str) -> Head | None:
         """Insert the row of a new ledger; None if there is one of that name."""
         row = connection.execute(
-            "INSERT INTO ledger (name) VALUES (%s) ON CONFLICT DO NOTHING "
+            "INSERT INTO secretballot.ledger (name) VALUES (%s) ON CONFLICT DO NOTHING "
             f"RETURNING number, '', {_FACTS}",
             (ledger,),
         ).fetchone()
@@ -76,7 +77,7 @@ class ServerRows:
         self.check_process()
         places = ", ".join(["%s"] * (1 + len(values)))
         done = self._connection.execute(
-            f"INSERT INTO {table} VALUES ({places})", (self.head.number, *values)
+            f"INSERT INTO secretballot.{table} VALUES ({places})", (self.head.number, *values)
         )
         if done.rowcount != 1:
             raise LedgerError(f"a row of the table {table!r} was not written. Nothing was released")
@@ -116,6 +117,7 @@ def _server_sql(query: str, number: int) -> str:
 
     def rows_of(table: re.Match[str]) -> str:
         columns = table[2] or "*"
-        return f"(SELECT {columns} FROM {table[1]} WHERE ledger = {number:d}) AS {table[1]}"
+        source = f"secretballot.{table[1]} WHERE ledger = {number:d}"
+        return f"(SELECT {columns} FROM {source}) AS {table[1]}"
 
     return re.sub(r"\{(\w+)(?:\(([^)]*)\))?\}", rows_of, query).replace("?", "%s")

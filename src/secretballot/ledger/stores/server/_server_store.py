@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +11,11 @@ from secretballot._errors import LedgerError
 from secretballot.ledger.stores._slots import Mark, Slots
 from secretballot.ledger.stores._store import Rows, Written, meaning
 from secretballot.ledger.stores._waiting import busy_timeout
-from secretballot.ledger.stores.server._connection import load_psycopg, transact
+from secretballot.ledger.stores.server._connection import (
+    STATEMENT_TIMEOUT,
+    load_psycopg,
+    transact,
+)
 from secretballot.ledger.stores.server._failures import readable
 from secretballot.ledger.stores.server._scripts import schema_script
 from secretballot.ledger.stores.server._seen_mark import SeenMark
@@ -138,6 +143,10 @@ class ServerStore:
                 warnings.append(diagnosis.message_primary or "")
 
         connection.add_notice_handler(notice)
+        # The server sets no limit to the wait for a standby: a cancelled one is a warning.
+        patience = threading.Timer(busy_timeout() + STATEMENT_TIMEOUT, connection.cancel)
+        patience.daemon = True
+        patience.start()
         try:
             done = connection.execute("COMMIT")
         except psycopg.Error as error:
@@ -147,6 +156,7 @@ class ServerStore:
             self._check_recorded(written.mark, error)
             return
         finally:
+            patience.cancel()
             connection.remove_notice_handler(notice)
         if done.statusmessage != "COMMIT":
             raise LedgerError(

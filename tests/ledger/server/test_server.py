@@ -1,0 +1,296 @@
+"""A ledger on a server: the tables, the settings that it needs, and the errors it gives."""
+
+import re
+import threading
+
+import psycopg
+import pytest
+from tests._fakes import Grouped, Pure, basic_budget, spend, votes
+from tests.ledger._server import Server, needs_server, running
+
+from secretballot.__main__ import main
+from secretballot.accounting import LedgerError, PrivacyAccountant
+from secretballot.ledger import Ledger, export
+from secretballot.ledger.stores import _waiting
+from secretballot.ledger.stores.file._schema import SCHEMA
+from secretballot.ledger.stores.server._connection import close_unused
+
+
+def columns(script):
+    """Tables of a script with their columns, but for the number of the ledger."""
+    tables = {}
+    for name, body in re.findall(
+        r"CREATE TABLE (?:IF NOT EXISTS secretballot\.)?(\w+) \((.*?)\n?\)[^;\n]*;", script, re.S
+    ):
+        while "(" in body:
+            body = re.sub(r"\([^()]*\)", "", body)
+        words = [part.split()[0] for part in body.split(",") if part.strip()]
+        keys = ("PRIMARY", "FOREIGN", "UNIQUE", "ledger")
+        tables[name] = [word for word in words if word not in keys]
+    return tables
+
+
+def test_tables_are_those_of_a_file(capsys):
+    assert main(["ledger", "roles"]) == 0
+    on_server = columns(capsys.readouterr().out)
+    assert on_server.pop("ledger") == ["number", "name", "lock"]
+    on_server.pop("format", None)
+    in_file = columns(SCHEMA)
+    assert len(in_file) == 9
+    assert on_server == in_file
+
+
+@pytest.fixture
+def same_time_and_place(monkeypatch):
+    class Noon:
+        @classmethod
+        def now(cls, zone):
+            return cls()
+
+        def isoformat(self, timespec):
+            return "2026-01-01T12:00:00.000000+00:00"
+
+    for module in ("_transaction", "_header"):
+        noon = type("Noon", (Noon,), {"fromisoformat": staticmethod(lambda text: None)})
+        monkeypatch.setattr(f"secretballot.ledger.{module}.datetime", noon)
+    for rows in ("file._file_store.FileRows", "server._server_rows.ServerRows"):
+        monkeypatch.setattr(f"secretballot.ledger.stores.{rows}.place", lambda self: "here")
+    monkeypatch.setattr(
+        "secretballot.ledger._header.uuid.uuid4", lambda: type("Id", (), {"hex": 32 * "a"})
+    )
+    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 3)
+
+
+def test_digests_are_those_of_a_file(url, tmp_path, same_time_and_place):
+    exported = []
+    for name in (url, tmp_path / "budget.ledger"):
+        accountant = PrivacyAccountant({"a": 50.0, "b": 100 / 3}, 1e-5, ledger=name, order="renyi")
+        scopes = [accountant.scope(10.1), accountant.scope({"a": 50 / 7, "b": 7.7}), None]
+        for number, scope in enumerate([*scopes, *scopes]):
+            if scope is not None:
+                object.__setattr__(scope, "id", f"fit é {number % 3}")
+            rates = {"*": 1e-5 / 3, "a/x/0": 1e-6, "b": 1e-7 * number}
+            accountant.release(Grouped(rates=rates), votes(1), scope=scope, note={"é": 0.1})
+        reservation = accountant.reserve(Grouped(rates={"*": 1e-6}), 2)
+        accountant.settle(reservation)
+        exported.append(export(Ledger.open(name)))
+        for entry in exported[-1]["entries"]:
+            if entry["reservation"]:
+                del entry["reservation"]["id"], entry["digest"], entry["previous"]
+        del exported[-1]["head"]
+    assert exported[0] == exported[1]
+    assert sum(entry["checkpoint"] is not None for entry in exported[0]["entries"]) == 2
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", 20.0, float("inf")])
+def test_orders_are_read_as_they_were_written(url, order):
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=url, order=order)
+    assert PrivacyAccountant.open(url).levels == accountant.levels
+
+
+def test_ledgers_of_a_database_are_apart(url):
+    one, other = basic_budget(url), basic_budget(url + "-other")
+    spend(one, 3)
+    spend(other)
+    assert (one.spent().n_releases, other.spent().n_releases) == (3, 1)
+    assert one._ledger.verify().n_entries == 3
+    # Neither waits for the other.
+    inside = []
+    one._ledger.transact(lambda _: inside.append(spend_in_thread(other)))
+    assert inside == [True]
+
+
+def spend_in_thread(accountant):
+    # Of another process, as it were: threads of one wait for each other.
+    name = accountant._ledger.name
+    with psycopg.connect(name.split("&ledger=")[0]) as opened:
+        opened.execute(
+            "SELECT 1 FROM secretballot.ledger WHERE name = %s FOR UPDATE NOWAIT",
+            (name.split("&ledger=")[1],),
+        )
+    return True
+
+
+def test_a_second_budget_for_a_ledger_is_refused(url):
+    accountant = basic_budget(url)
+    with pytest.raises(LedgerError, match=r"exists already; PrivacyAccountant\.open\("):
+        basic_budget(url)
+    spend(accountant)
+
+
+def test_another_ledger_in_its_place(server, url):
+    accountant = basic_budget(url)
+    ledger = url.split("ledger=")[1]
+    server.execute(
+        f"UPDATE ledger SET name = name || '-old' WHERE name = '{ledger}'", tampering=True
+    )
+    with pytest.raises(LedgerError, match="does not exist .any more.*never replaced"):
+        spend(accountant)
+    basic_budget(url)
+    with pytest.raises(LedgerError, match="another ledger is in its place"):
+        spend(accountant)
+
+
+def test_a_ledger_held_too_long_by_another_process(server, url, monkeypatch):
+    accountant = basic_budget(url)
+    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.1)
+    with psycopg.connect(server.url()) as other:
+        other.execute("SELECT * FROM secretballot.ledger FOR UPDATE")
+        with pytest.raises(LedgerError, match=r"locked by another process for more than 0\.1 sec"):
+            spend(accountant)
+        # Reading does not wait.
+        assert accountant.spent().n_releases == 0
+        assert PrivacyAccountant.open(url)
+    spend(accountant)
+    assert accountant.spent().n_releases == 1
+
+
+def test_a_transaction_that_is_silent_for_too_long_is_ended(url, monkeypatch):
+    """As of a computer that went to sleep: others are not kept waiting."""
+    accountant = basic_budget(url)
+    close_unused()
+    monkeypatch.setattr("secretballot.ledger.stores.server._connection._SILENT", 0.1)
+    monkeypatch.setattr(
+        Pure, "cost", lambda *_, **__: threading.Event().wait(0.5) or Pure.max_cost(*_)
+    )
+    with pytest.raises(LedgerError, match="Nothing was released"):
+        accountant._ledger.transact(
+            lambda held: (threading.Event().wait(0.5), held.reservation("x"))
+        )
+    monkeypatch.undo()
+    assert accountant.entries() == []
+    spend(accountant)
+
+
+def test_a_spend_is_on_the_disk_before_it_is_returned(server, url):
+    """Also where the user's setting is another."""
+    server.execute("ALTER ROLE postgres SET synchronous_commit = off")
+    try:
+        close_unused()
+        accountant = basic_budget(url)
+        settings = []
+
+        def look(held):
+            rows = held._rows._connection.execute("SHOW synchronous_commit").fetchone()
+            settings.extend(rows)
+
+        accountant._ledger.transact(look)
+        assert settings == ["on"]
+    finally:
+        server.execute("ALTER ROLE postgres RESET synchronous_commit")
+        close_unused()
+
+
+def test_a_setting_that_does_not_hold_is_noticed(url, monkeypatch):
+    from secretballot.ledger.stores.server import _connection
+
+    accountant = basic_budget(url)
+    beginning = _connection._beginning
+    monkeypatch.setattr(
+        _connection,
+        "_beginning",
+        lambda to_write: beginning(to_write).replace("commit = on", "commit = off"),
+    )
+    with pytest.raises(LedgerError, match="synchronous_commit = off.*Nothing was released"):
+        spend(accountant)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])
+def test_a_server_that_may_lose_a_spend_is_refused(setting):
+    needs_server()
+    server = Server()
+    with running(server):
+        url = server.url("lost")
+        accountant = basic_budget(url)
+        server.stop()
+        server.start(f"{setting}=off")
+        with pytest.raises(LedgerError, match=f"{setting} = off.*Nothing was released"):
+            spend(accountant)
+        with pytest.raises(LedgerError, match=f"{setting} = off"):
+            basic_budget(url + "-other")
+        assert accountant.entries() == []
+
+
+def test_a_commit_that_waits_for_no_standby_is_withheld(server, url, monkeypatch):
+    """The server has the entry, and could lose it with its disk."""
+    accountant = basic_budget(url)
+    monkeypatch.setattr("secretballot.ledger.stores.server._server_store.STATEMENT_TIMEOUT", 0)
+    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
+    server.execute(
+        "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"
+    )
+    try:
+        server.execute("SELECT pg_sleep(0.2)")
+        with pytest.raises(LedgerError, match="not safely on all servers.*Count it as charged"):
+            spend(accountant)
+    finally:
+        server.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+    assert accountant.spent().n_releases == 1
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_another_format(version):
+    needs_server()
+    with running(Server()) as server:
+        url = server.url("old")
+        accountant = basic_budget(url)
+        server.execute(f"UPDATE format SET version = {version}", tampering=True)
+        remedy = "update secretballot" if version else "restore it"
+        for use in (
+            PrivacyAccountant.open,
+            lambda _: spend(accountant),
+            lambda _: basic_budget(url + "-other"),
+        ):
+            with pytest.raises(LedgerError, match=f"it has format {version}.*{remedy}"):
+                use(url)
+
+
+def test_a_database_without_tables(server, url):
+    server.execute("CREATE DATABASE empty")
+    other = url.replace("/postgres?", "/empty?")
+    with pytest.raises(LedgerError, match="has no tables of secretballot"):
+        PrivacyAccountant.open(other)
+    spend(basic_budget(other))
+    assert PrivacyAccountant.open(other).spent().n_releases == 1
+
+
+def test_a_database_of_another_encoding(server, url):
+    server.execute(
+        "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    with pytest.raises(LedgerError, match="encoding LATIN1.*UTF8"):
+        basic_budget(url.replace("/postgres?", "/latin?"))
+
+
+def test_text_that_a_server_can_not_hold(url):
+    accountant = basic_budget(url)
+    with pytest.raises(LedgerError, match="NUL"):
+        accountant.release(
+            Pure(epsilon=0.25), votes(1), scope=type(accountant.scope())("a\0", None)
+        )
+    assert accountant.entries() == []
+    accountant.release(Pure(epsilon=0.25), votes(1), note={"a\0": "é\0"})
+    assert accountant.statement().released[0]["note"] == {"a\0": "é\0"}
+
+
+def test_a_repeated_number_is_refused_by_the_table(server, url):
+    """The last resort: two writers that did not wait for each other."""
+    spend(basic_budget(url), 2)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        server.execute("INSERT INTO entry SELECT * FROM entry")
+
+
+def test_connections_are_few_and_closed(server, url):
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'secretballot'"
+    close_unused()
+    handles = [basic_budget(f"{url}-{number}") for number in range(3)]
+    handles += [PrivacyAccountant.open(f"{url}-0") for _ in range(5)]
+    for handle in handles:
+        spend(handle)
+    assert server.execute(count)[0][0] <= 1
+    close_unused()
+    for _ in range(100):
+        if server.execute(count) == [(0,)]:
+            break
+    assert server.execute(count) == [(0,)]
