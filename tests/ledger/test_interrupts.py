@@ -57,7 +57,7 @@ def pressed_at(monkeypatch):
         def pressing(execute):
             def execute_and_press(self, *arguments):
                 result = execute(self, *arguments)
-                text = str(arguments[0])
+                text = str(arguments[0]).replace("secretballot.", "")
                 if text.startswith("BEGIN"):
                     writers[id(self)] = "IMMEDIATE" in text or "READ WRITE" in text
                 if writers.get(id(self)) and left and text.startswith(left[0]):
