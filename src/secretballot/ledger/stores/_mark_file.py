@@ -13,11 +13,16 @@ from io import FileIO
 from typing import TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot._file_lock import try_lock, unlock
+from secretballot._file_lock import try_lock, try_turn, unlock
 from secretballot.ledger.stores._slots import SLOT, SLOTS, Mark, Slots, parse_slots, slot_bytes
 from secretballot.ledger.stores._waiting import PROCESS_LOCK, busy_timeout
 
 T = TypeVar("T")
+
+#: Seconds between two attempts to get a lock.
+_SHORT, _LONG = 0.0005, 0.02
+#: Seconds to wait for one's turn: who waits first may be a program that was stopped.
+_TURN = 5.0
 
 #: Do not wait for pipes, and do not follow links, before the type of the file is checked.
 _SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -56,25 +61,33 @@ def holding_mark(
     """Run a function with the lock of a mark; LedgerError if another holds it for too long.
 
     The lock belongs to the open file, and ends with the process. `open_file` opens it, and
-    `explain` converts errors of the file.
+    `explain` converts errors of the file. Who waits first tries often; the others wait for their
+    turn, and ask for it the more often the longer they have waited, so that nobody who comes back
+    at once is always served before them.
 
     A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken.
     """
-    deadline, pause = time.monotonic() + busy_timeout(), 0.0005
-    with PROCESS_LOCK:
+    start = time.monotonic()
+
+    def wait(pause: float) -> None:
+        if time.monotonic() - start > busy_timeout():
+            raise explain(TimeoutError("locked"))
+        time.sleep(pause)
+
+    with PROCESS_LOCK, _explained(open_file, explain) as line:
+        while not try_turn(line.fileno()) and (waited := time.monotonic() - start) < _TURN:
+            wait(max(_SHORT, _LONG / (1 + waited / _LONG)))
         while True:
             with _explained(open_file, explain) as file:
                 if _explained(partial(_locked, name, file), explain):
                     try:
+                        line.close()
                         return act(_explained(partial(HeldMark, file), explain))
                     finally:
                         # A program that is being started may still have the descriptor.
                         with suppress(OSError):
                             unlock(file.fileno())
-            if time.monotonic() > deadline:
-                raise explain(TimeoutError("locked"))
-            time.sleep(pause)
-            pause = min(2 * pause, 0.02)
+            wait(_SHORT)
 
 
 def opened_mark(name: str, flags: int, mode: int = 0o600) -> FileIO:
