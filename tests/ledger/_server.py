@@ -23,7 +23,7 @@ _USER = "nobody"
 
 def program(name):
     """Return the path of a program of PostgreSQL; None if there is none."""
-    folders = [os.environ["PATH"]]
+    folders = [os.environ["PATH"], *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         command = ["pg_config", "--bindir"]
         folders.append(subprocess.run(command, capture_output=True, check=True, text=True).stdout)

@@ -70,10 +70,12 @@ class PrivacyAccountant(Reserving):
         Part of `delta` that is set aside for mechanisms with a delta of their own, and for what
         plans cost beside mu^2. None: nothing at a Renyi order, a hundredth of `delta` where mu^2
         is counted, all of it at order infinity.
-    ledger : path, default=None
+    ledger : path or URL, default=None
         A new file to record every spend in, with another beside it, ``FILE.mark``, which tells if
-        a backup is put in its place; `PrivacyAccountant.open` continues an existing one.
-        None: a private temporary file, deleted with the last handle of this process.
+        a backup is put in its place; or a new ledger on a PostgreSQL server
+        (``"postgresql://host/database?ledger=name"``: :doc:`/topics/ledger-on-a-server`).
+        `PrivacyAccountant.open` continues an existing one. None: a private temporary file, deleted
+        with the last handle of this process.
     allow_seeded : bool, default=False
         Whether reproducible noise, which protects nobody, is allowed on a named ledger.
 
@@ -131,8 +133,8 @@ class PrivacyAccountant(Reserving):
 
         Parameters
         ----------
-        path : path
-            The ledger; never created.
+        path : path or URL
+            The ledger, a file or on a server; never created.
         epsilon, delta, unit, relation : default=None
             What the budget is expected to be; None takes what the ledger says.
         moved : bool, default=False
