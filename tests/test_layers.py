@@ -282,11 +282,11 @@ for name in {needed!r}:
     ("absent", "needed"),
     [
         (
-            ["sklearn", "matplotlib", "pandas", "grpc", "cryptography"],
+            ["sklearn", "matplotlib", "pandas", "grpc", "cryptography", "psycopg"],
             ["secretballot", *(f"secretballot.{name}" for name in WITHOUT_SKLEARN)],
         ),
         (
-            ["matplotlib", "pandas", "grpc", "cryptography"],
+            ["matplotlib", "pandas", "grpc", "cryptography", "psycopg"],
             [f"secretballot.{name}" for name in LAYERS if (PACKAGE / name).is_dir()],
         ),
     ],

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -148,17 +149,23 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2 seconds, and 1,000 entries")
     parser.add_argument("--long", action="store_true", help="up to 100,000 entries")
     arguments = parser.parse_args()
+    why = ""
+    if not find_spec("psycopg"):
+        why = "psycopg is not installed"
+    elif not shutil.which("pg_config"):
+        why = "pg_config, which says where PostgreSQL is, is not installed"
     seconds = 2.0 if arguments.quick else arguments.seconds
     sizes = [1_000] if arguments.quick else [1_000, 10_000, *[100_000] * arguments.long]
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         os.environ["SECRETBALLOT_STATE"] = folder
         os.chmod(folder, 0o711)
-        with nullcontext(arguments.server) if arguments.server else server(folder) as url:
-            joint = "&" if "?" in url else "?"
-            names = {
-                "file": lambda name: str(Path(folder, f"{name}.ledger")),
-                "server": lambda name: f"{url}{joint}ledger={name}-{os.getpid()}",
-            }
+        names = {"file": lambda name: str(Path(folder, f"{name}.ledger"))}
+        with nullcontext(arguments.server) if why or arguments.server else server(folder) as url:
+            if url:
+                joint = "&" if "?" in url else "?"
+                names["server"] = lambda name: f"{url}{joint}ledger={name}-{os.getpid()}"
+            else:
+                print(f"no server: {why}", flush=True)
             for n_processes in (1, 8):
                 for store, named in names.items():
                     report_rate(store, named(f"rate-{n_processes}"), n_processes, seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -45,6 +44,8 @@ def _as_user():
     """Return options of a program of PostgreSQL, which refuses to run as root."""
     if os.getuid():
         return {"cwd": "/"}
+    import pwd
+
     group = pwd.getpwnam(_USER).pw_gid
     return {"cwd": "/", "user": _USER, "group": group, "extra_groups": []}
 

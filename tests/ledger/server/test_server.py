@@ -196,6 +196,22 @@ def test_a_setting_that_does_not_hold_is_noticed(url, monkeypatch):
     assert accountant.entries() == []
 
 
+def test_numbers_have_all_their_digits(server, url):
+    """Also where the user's setting is another."""
+    server.execute("ALTER ROLE postgres SET extra_float_digits = -5")
+    try:
+        close_unused()
+        accountant = PrivacyAccountant({"a": 100 / 3, "b": 9.0}, 1e-5, ledger=url, order=20)
+        scope = accountant.scope({"a": 10 / 3, "b": 1 / 0.3})
+        accountant.release(Grouped(rates={"a": 1e-6 / 3, "b": 0.0}), votes(1), scope=scope)
+        accountant.release(Grouped(rates={"a": 1e-6}), votes(1), scope=accountant.scope(1 / 0.3))
+        close_unused()
+        assert PrivacyAccountant.open(url)._ledger.verify().n_entries == 2
+    finally:
+        server.execute("ALTER ROLE postgres RESET extra_float_digits")
+        close_unused()
+
+
 @pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])
 def test_a_server_that_may_lose_a_spend_is_refused(setting):
     needs_server()
