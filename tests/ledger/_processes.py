@@ -216,13 +216,13 @@ def die_at(statement, after, where):
     ledger_file.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Dying)
 
 
-def step(where, _times):
-    """Kill a process at each statement of a release in turn, until one survives them all."""
+def step(where, every):
+    """Kill a process at statements of a release in turn, until one survives them all."""
     path = ledger_at(where, "step")
     basic_budget(path, epsilon=100.0)
     outcomes = []
     for after in (False, True):
-        for statement in range(1, 100):
+        for statement in range(1, 100, every):
 
             def spend_once(write, statement=statement, after=after):
                 mine = PrivacyAccountant.open(path)

@@ -38,7 +38,10 @@ def test_noise_differs_between_workers(tmp_path, kind, method):
 
 
 @pytest.mark.unseeded
-@pytest.mark.parametrize(("kind", "method"), [("processes", "fork"), ("joblib", "loky")])
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [("processes", "fork"), pytest.param("joblib", "loky", marks=pytest.mark.slow)],
+)
 def test_noise_differs_between_workers_of_a_server(url, kind, method):
     check_noise(url, kind, method)
 

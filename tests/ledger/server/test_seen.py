@@ -116,15 +116,19 @@ def test_a_server_that_was_set_back(machine):
 @pytest.mark.skipif(not shutil.which("pg_dump"), reason="needs pg_dump")
 def test_a_restored_dump(server, url, machine):
     """The tables of a dump are others, which is noticed by machines that have seen nothing."""
+    server.execute("CREATE DATABASE dumped")
+    url = url.replace("/postgres?", "/dumped?")
     accountant = basic_budget(url)
     spend(accountant, 3)
     dump = server.folder / "dump.sql"
-    run_as_user(*(program("pg_dump"), "-d", server.url(), "-f", dump, "-n", "secretballot"))
+    run_as_user(
+        *(program("pg_dump"), "-d", server.url(database="dumped"), "-f", dump, "-n", "secretballot")
+    )
     server.execute("CREATE DATABASE restored")
     run_as_user(
         program("psql"), "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, server.url(database="restored")
     )
-    there = url.replace("/postgres?", "/restored?")
+    there = url.replace("/dumped?", "/restored?")
     machine("new")
     refused(there, "it is a copy, was restored from one, or was moved")
     moves = PrivacyAccountant.open(there, moved=True)

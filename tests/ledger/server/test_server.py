@@ -1,12 +1,13 @@
 """A ledger on a server: the tables, the settings that it needs, and the errors it gives."""
 
+import contextlib
 import re
 import threading
+import time
 
 import psycopg
 import pytest
 from tests._fakes import Grouped, Pure, basic_budget, spend, votes
-from tests.ledger._server import Server, needs_server, running
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
@@ -204,7 +205,7 @@ def test_numbers_have_all_their_digits(server, url):
         accountant = PrivacyAccountant({"a": 100 / 3, "b": 9.0}, 1e-5, ledger=url, order=20)
         scope = accountant.scope({"a": 10 / 3, "b": 1 / 0.3})
         accountant.release(Grouped(rates={"a": 1e-6 / 3, "b": 0.0}), votes(1), scope=scope)
-        accountant.release(Grouped(rates={"a": 1e-6}), votes(1), scope=accountant.scope(1 / 0.3))
+        accountant.release(Grouped(rates={"*": 1e-6}), votes(1), scope=accountant.scope(1 / 0.3))
         close_unused()
         assert PrivacyAccountant.open(url)._ledger.verify().n_entries == 2
     finally:
@@ -212,20 +213,37 @@ def test_numbers_have_all_their_digits(server, url):
         close_unused()
 
 
+@contextlib.contextmanager
+def configured(server, setting, value):
+    """Set a parameter of a server for a block."""
+
+    def reload(statement):
+        server.execute(statement, "SELECT pg_reload_conf()")
+        deadline = time.monotonic() + 10
+        while server.execute(f"SHOW {setting}") == before and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    before = server.execute(f"SHOW {setting}")
+    reload(f"ALTER SYSTEM SET {setting} = {value}")
+    try:
+        close_unused()
+        yield
+    finally:
+        before = server.execute(f"SHOW {setting}")
+        reload(f"ALTER SYSTEM RESET {setting}")
+        close_unused()
+
+
 @pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])
-def test_a_server_that_may_lose_a_spend_is_refused(setting):
-    needs_server()
-    server = Server()
-    with running(server):
-        url = server.url("lost")
-        accountant = basic_budget(url)
-        server.stop()
-        server.start(f"{setting}=off")
+def test_a_server_that_may_lose_a_spend_is_refused(server, url, setting):
+    accountant = basic_budget(url)
+    with configured(server, setting, "off"):
         with pytest.raises(LedgerError, match=f"{setting} = off.*Nothing was released"):
             spend(accountant)
         with pytest.raises(LedgerError, match=f"{setting} = off"):
             basic_budget(url + "-other")
-        assert accountant.entries() == []
+    assert accountant.entries() == []
+    spend(accountant)
 
 
 def test_a_commit_that_waits_for_no_standby_is_withheld(server, url, monkeypatch):
@@ -233,25 +251,20 @@ def test_a_commit_that_waits_for_no_standby_is_withheld(server, url, monkeypatch
     accountant = basic_budget(url)
     monkeypatch.setattr("secretballot.ledger.stores.server._server_store.STATEMENT_TIMEOUT", 0)
     monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
-    server.execute(
-        "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"
-    )
-    try:
-        server.execute("SELECT pg_sleep(0.2)")
-        with pytest.raises(LedgerError, match="not safely on all servers.*Count it as charged"):
-            spend(accountant)
-    finally:
-        server.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+    with (
+        configured(server, "synchronous_standby_names", "nobody"),
+        pytest.raises(LedgerError, match="not safely on all servers.*Count it as charged"),
+    ):
+        spend(accountant)
     assert accountant.spent().n_releases == 1
 
 
-@pytest.mark.parametrize("version", [0, 2])
-def test_another_format(version):
-    needs_server()
-    with running(Server()) as server:
-        url = server.url("old")
-        accountant = basic_budget(url)
-        server.execute(f"UPDATE format SET version = {version}", tampering=True)
+def test_another_format(server, url):
+    server.execute("CREATE DATABASE old")
+    url = url.replace("/postgres?", "/old?")
+    accountant = basic_budget(url)
+    for version in (0, 2):
+        server.execute(f"UPDATE format SET version = {version}", tampering=True, database="old")
         remedy = "update secretballot" if version else "restore it"
         for use in (
             PrivacyAccountant.open,
