@@ -146,9 +146,11 @@ def test_the_mark_is_in_a_private_folder(url, machine, tmp_path):
         spend(accountant, 2)
     finally:
         os.umask(before)
-    (folder,) = (tmp_path / "state").iterdir()
+    state = tmp_path / "state"
+    (folder,) = state.iterdir()
     (mark,) = folder.iterdir()
-    assert [each.stat().st_mode & 0o777 for each in (folder, mark)] == [0o700, 0o600]
+    modes = [each.stat().st_mode & 0o777 for each in (state, folder, mark)]
+    assert modes == [0o700, 0o700, 0o600]
     header, entries = accountant._ledger.header(), accountant.entries()
     assert seen(accountant) == (header.ledger_id, 2, entries[-1].digest)
 

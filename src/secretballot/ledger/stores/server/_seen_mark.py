@@ -40,8 +40,8 @@ class SeenMark:
     def __init__(self, ledger_id: str) -> None:
         if not re.fullmatch(r"[0-9a-f]{32}", ledger_id):
             raise LedgerError("its header names no ledger; restore it from a copy")
-        self._ledger_id = ledger_id
-        self.path = str(state_folder() / "ledgers" / f"{ledger_id}.mark")
+        self._folder = state_folder() / "ledgers"
+        self.path = str(self._folder / f"{ledger_id}.mark")
 
     def slots(self) -> Slots:
         """Read the mark; empty slots if this machine has none."""
@@ -67,7 +67,8 @@ class SeenMark:
             holding_mark(self.path, self._open, write, self._explain)
 
     def _open(self) -> FileIO:
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return opened_mark(self.path, os.O_RDWR | os.O_CREAT)
 
     def _explain(self, error: OSError) -> LedgerError:
