@@ -153,3 +153,26 @@ def test_swapped_classes_change_the_signs_of_coefficients():
         for codes in (y, 1 - y)
     )
     np.testing.assert_allclose(first, -swapped, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_category_that_public_rows_hold_too_rarely_keeps_a_small_effect(seed):
+    # Twice as many private rows as public ones have the first category, and none of them the
+    # second class, so the released mean is beyond what any coefficient explains. Updates of the
+    # prior variances then moved the coefficient to -33.
+    rng = np.random.default_rng(seed)
+    n, n_categories = 100_000, 8
+
+    def copies_of_a_column(n_rows, share):
+        codes = np.where(rng.random(n_rows) < share, 0, rng.integers(1, n_categories, n_rows))
+        copies = [np.where(rng.random(n_rows) < 0.25, rng.permutation(codes), codes) for _ in "abc"]
+        return codes, np.concatenate([np.eye(n_categories)[copy] for copy in copies], axis=1)
+
+    codes, X = copies_of_a_column(n, 0.02)
+    y = (rng.random(n) < np.where(codes == 0, 0.0, 0.3)).astype(np.intp)
+    reference = reference_rows(copies_of_a_column(300, 0.01)[1])
+    start = Posterior.initial(X.shape[1], 1, 3)
+    round_ = released(X, y, reference, start.coefficients, 1e-4, rng)
+    columns = [PriorGroup(slice(first, first + 8), np.eye(8)) for first in (0, 8, 16)]
+    posterior = fit_posterior([round_], reference, columns, start, n)
+    assert np.abs(posterior.coefficients[1:]).max() < 3
