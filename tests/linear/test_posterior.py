@@ -70,7 +70,8 @@ def test_slopes_against_finite_differences():
     X, reference = rows(500, rng), reference_rows(rows(100, rng))
     y, beta = labels(X, rng), rng.normal(size=(6, 1))
     rounds = [released(X, y, reference, scale * beta, 0.02, rng) for scale in (0.0, 0.7)]
-    whitened = WhitenedRounds(rounds, reference, 500, beta)
+    p = reference.probabilities(beta)
+    whitened = WhitenedRounds(rounds, reference, 500, p, np.zeros(len(p)))
     slopes = whitened.slopes(beta)
     for index in range(6):
         change = np.zeros((6, 1))
@@ -92,9 +93,9 @@ def test_error_covariance_against_simulation(omitted):
     theory = ReferenceRows(Design(many), weights, 1e12 if omitted == "rows" else n_public)
     asked = -0.5 * truth
     round_ = released(many[:2], np.zeros(2, np.intp), theory, asked, noise, rng)
-    whitened = WhitenedRounds([round_], theory, n, truth)
-    covariance = whitened._roots[0].T @ whitened._roots[0]
     p = theory.probabilities(truth)
+    whitened = WhitenedRounds([round_], theory, n, p, np.zeros(len(p)))
+    covariance = whitened._roots[0].T @ whitened._roots[0]
     if omitted == "noise":
         covariance -= noise**2 * np.eye(5)
     if omitted == "sample":

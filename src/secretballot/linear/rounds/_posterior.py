@@ -30,11 +30,14 @@ _INTERCEPT_PRECISION = 1e-2
 
 #: Passes that compute errors and prior variances anew, Gauss-Newton steps of a pass, updates of
 #: the prior variances in a pass, and halvings of a step.
-_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 4, 3, 5, 8
+_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 3, 8
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
 #: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
 #: are near 0 or 1 the model's linear form holds for small changes only.
 _LARGEST_SHIFT = 1.0
+#: Share of the variance of a score that counts as its distance from the score asked at, and the
+#: largest variance.
+_VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,10 @@ class WhitenedRounds:
     reference : ReferenceRows
     n_people : float
         Number of private rows, or owners.
-    coefficients : ndarray of shape (1 + n_features, 1)
-        Coefficients at which the sizes of the errors are computed.
+    p : ndarray of shape (n_rows, 1)
+        Probabilities of the reference rows, by which the sizes of the errors are computed.
+    variances : ndarray of shape (n_rows,)
+        Variances of the scores of the reference rows.
     """
 
     def __init__(
@@ -133,29 +138,31 @@ class WhitenedRounds:
         rounds: Sequence[ReleasedRound],
         reference: ReferenceRows,
         n_people: float,
-        coefficients: Floats,
+        p: Floats,
+        variances: Floats,
     ) -> None:
         self.reference = reference
         self.released = [round_.mean for round_ in rounds]
         self.expected = np.concatenate([round_.expected for round_ in rounds], axis=1)
         self.gains = np.stack([round_.gain for round_ in rounds], axis=1)
         noises = [round_.noise for round_ in rounds]
-        errors = self._error_covariances(noises, n_people, coefficients)
+        errors = self._error_covariances(noises, n_people, p, variances)
         self._roots = [
             cholesky(error[: len(mean), : len(mean)], check_finite=False)
             for error, mean in zip(errors, self.released, strict=True)
         ]
 
     def _error_covariances(
-        self, noises: Sequence[float], n_people: float, coefficients: Floats
+        self, noises: Sequence[float], n_people: float, p: Floats, variances: Floats
     ) -> Floats:
         """Compute the covariance of each round's errors."""
-        p = self.reference.probabilities(coefficients)
         mismatch = 1 / self.reference.effective_size + 1 / n_people
         gaps = self.gains * (p - self.expected)
         # All rounds have the same sampling error: each counts it in full as many times.
         sampling = self.gains**2 * p * (1 - p) * (len(noises) / n_people)
-        covariances = self.reference.products(sampling + gaps**2 * mismatch)
+        spread = np.minimum(variances, _LARGEST_SCORE_VARIANCE)[:, None]
+        squares = gaps**2 + _VARIANCE_SHARE * spread * (self.gains * p * (1 - p)) ** 2
+        covariances = self.reference.products(sampling + squares * mismatch)
         for covariance, gap, noise in zip(
             covariances, self.reference.means(gaps).T, noises, strict=True
         ):
@@ -214,9 +221,15 @@ def fit_posterior(
         Number of private rows, or owners.
     """
     values, prior_variances = start.coefficients, start.prior_variances
-    covariance = np.empty(0)
+    prior = prior_precision(groups, prior_variances, len(values))
+    covariance = inverse(prior) if start.covariance is None else start.covariance
+    p = reference.probabilities(values)
     for pass_ in range(_PASSES):
-        whitened = WhitenedRounds(rounds, reference, n_people, values)
+        # A mean over passes: errors at the last coefficients alone would be too small and too large
+        # in turns, as coefficients that follow the rounds closely are far from those asked at.
+        p = (p + reference.probabilities(values)) / 2
+        variances = reference.variances(covariance)
+        whitened = WhitenedRounds(rounds, reference, n_people, p, variances)
         prior = prior_precision(groups, prior_variances, len(values))
         minimum, precision, moved = _minimise(whitened, prior, values)
         target = (precision + prior) @ minimum
