@@ -33,6 +33,7 @@ LAYERS = {
     "games": 2,
     "ledger": 2,
     "accounting": 3,
+    "_ledger_commands": 5,
     "mechanisms": 4,
     "_sklearn_compat": 4,
     "_budget_report": 5,

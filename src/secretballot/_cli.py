@@ -8,10 +8,18 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from secretballot import __version__
+from secretballot._ledger_commands import (
+    add_commands,
+    add_witness,
+    check_witness,
+    print_witness,
+    witness_of,
+)
 from secretballot._tables import (
     WITHHELD,
     entry_count,
@@ -57,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        options.run(Ledger.open(options.file), options)
+        options.run(options)
         sys.stdout.flush()
-    except (LedgerError, _PageError) as error:
+    except (LedgerError, ImportError, _PageError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
@@ -72,6 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return 128 + signal.SIGINT
     return 0
+
+
+def _on_ledger(
+    run: Callable[[Ledger, argparse.Namespace], None], options: argparse.Namespace
+) -> None:
+    """Run a command that reads a ledger."""
+    run(Ledger.open(options.file), options)
 
 
 def _complain(message: str) -> None:
@@ -102,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         ("statement", _statement, "the statement for the data owner to sign"),
     ):
         command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
-        command.set_defaults(run=run)
+        command.set_defaults(run=partial(_on_ledger, run))
         # The one word after `--html` is the ledger: see `_parse`.
         is_alone = None if name != "statement" else "?"
         command.add_argument(
@@ -118,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="DIGEST",
                 help="the head digest of a statement, whose entries must be there",
             )
+        if name in ("verify", "statement"):
+            add_witness(command)
         if name in ("export", "statement"):
             form = command.add_mutually_exclusive_group(required=name == "export")
             form.add_argument("--json", action="store_true", help="as JSON")
@@ -130,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
                     help="as a page of HTML to print and sign: to the new file PAGE, or to the "
                     "standard output",
                 )
+    add_commands(commands)
     return parser
 
 
@@ -137,7 +155,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse a command; the ledger may follow `--html` as well."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.file is None:
+    check_witness(parser, options)
+    if getattr(options, "file", "") is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
         options.file, options.html = options.html, _STANDARD_OUTPUT
@@ -226,9 +245,11 @@ def _description(entry: LedgerEntry) -> str:
 
 def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
     completeness_note = _warn_of_copy(ledger)
-    walk = ledger.walk()
+    walk, witness = ledger.walk(), witness_of(options)
+    log = None if witness is None else witness.read()
+    entries = walk if log is None else log.compared(ledger, walk)
     head = None if options.head is None else options.head.strip().lower()
-    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in entries}
     totals = walk.totals
     if head is not None:
         if len(head) < _DIGEST_LENGTH:
@@ -246,8 +267,10 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
         since = totals.sequence - place
         verb = "was" if since == 1 else "were"
         print(f"the statement's head is entry {place}; {since} {verb} recorded since")
+    if log is not None:
+        print_witness(log, totals.sequence)
     # A digest that somebody kept stands for the end as well.
-    is_complete = head is not None or not completeness_note
+    is_complete = head is not None or bool(log and log.heads) or not completeness_note
     result = "ok" if is_complete else "unaltered, but not checked at its end"
     print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
@@ -273,7 +296,7 @@ def _export(ledger: Ledger, options: argparse.Namespace) -> None:
 
 def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
-    statement = PrivacyStatement.of(ledger)
+    statement = PrivacyStatement.of(ledger, witness_of(options))
     if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
     elif options.html is None:

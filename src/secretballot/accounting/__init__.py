@@ -8,6 +8,7 @@ from secretballot._errors import (
     CompletedInterrupt,
     LedgerError,
     PrivacyLeakWarning,
+    WitnessError,
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
@@ -19,6 +20,7 @@ from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.accounting.pricing import answered_rows as answered_rows
 from secretballot.accounting.reserving import Reservation
+from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
 from secretballot.ledger import Scope
@@ -29,6 +31,7 @@ __all__ = [
     "PrivacyRemaining",
     "PrivacyStatement",
     "Reservation",
+    "Witness",
     "Scope",
     "RenyiCost",
     "GaussianCost",
@@ -40,6 +43,7 @@ __all__ = [
     "BudgetExceededError",
     "CompletedInterrupt",
     "LedgerError",
+    "WitnessError",
     "PrivacyLeakWarning",
 ]
 

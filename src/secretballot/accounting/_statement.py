@@ -18,6 +18,7 @@ from secretballot.accounting._report import PrivacySpent
 from secretballot.accounting._statement_view import statement_view
 from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
+from secretballot.accounting.witnessing import Witness
 from secretballot.ledger import Budget, Ledger, LevelBudget
 
 _WHOLE = "No entry is missing at the end of the ledger. That could not be checked here."
@@ -71,6 +72,9 @@ class PrivacyStatement(Shown):
     completeness_note : str
         Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
         is.
+    witness : dict or None
+        The signed heads that the ledger was checked against: ``n_heads``, and of the newest
+        ``n_entries``, ``time`` and ``key_id`` (None if there is no head). None without a witness.
 
     Examples
     --------
@@ -101,13 +105,15 @@ class PrivacyStatement(Shown):
     head: str | None
     completeness_note: str = ""
     is_temporary: bool = False
+    witness: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, ledger: Ledger) -> PrivacyStatement:
-        """Read a ledger, check it, and state what it holds."""
+    def of(cls, ledger: Ledger, witness: Witness | None = None) -> PrivacyStatement:
+        """Read a ledger, check it, against signed heads as well, and state what it holds."""
+        log = None if witness is None else witness.read()
         completeness_note = ledger.completeness_note()
         header, walk = ledger.header(), ledger.walk()
-        held = contents(walk)
+        held = contents(walk if log is None else log.compared(ledger, walk))
         budget, totals = header.budget, walk.totals
         sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
@@ -145,6 +151,7 @@ class PrivacyStatement(Shown):
             head=None if sensitive else totals.digest,
             completeness_note=completeness_note,
             is_temporary=ledger.is_temporary,
+            witness=None if log is None else log.summary(),
         )
 
     @classmethod
