@@ -14,6 +14,7 @@ from functools import partial
 
 from secretballot import __version__
 from secretballot._ledger_commands import (
+    ServeError,
     add_commands,
     add_witness,
     check_witness,
@@ -23,13 +24,18 @@ from secretballot._ledger_commands import (
 from secretballot._tables import (
     WITHHELD,
     entry_count,
-    mechanism_text,
     order_text,
     percent,
     text_table,
     visible,
 )
-from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
+from secretballot.accounting import (
+    LedgerError,
+    PrivacyStatement,
+    entry_text,
+    replay,
+    spent_by_level,
+)
 from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export
 
@@ -67,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         options.run(options)
         sys.stdout.flush()
-    except (LedgerError, ImportError, _PageError) as error:
+    except (LedgerError, ImportError, ServeError, _PageError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
@@ -191,7 +197,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
         charges = ["" if entry.is_move else _charge(entry, level) for level in budget.levels]
         shares = [percent(state[name].share) if state else "" for name in budget.names]
         seeded = "SEEDED" if entry.seeded else ""
-        fixed = (str(entry.sequence), entry.time[:19], _description(entry), str(entry.n_rows))
+        fixed = (str(entry.sequence), entry.time[:19], entry_text(entry), str(entry.n_rows))
         rows.append((*fixed, seeded, *charges, *shares))
     print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
@@ -230,17 +236,6 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
 def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
     amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
     return f"{-amount if entry.is_refund and amount else amount:.4g}"
-
-
-def _description(entry: LedgerEntry) -> str:
-    mechanism = mechanism_text(json.loads(entry.mechanism))
-    if entry.reservation is None or entry.is_release:
-        return mechanism
-    if entry.is_refund:
-        return f"settled: {mechanism}"
-    n_rows, n_answers = entry.reservation.plans[-1]
-    answers = "" if n_answers is None else f" and {n_answers} answers"
-    return f"reserved {n_rows} rows{answers}: {mechanism}"
 
 
 def _verify(ledger: Ledger, options: argparse.Namespace) -> None:

@@ -12,8 +12,10 @@ from secretballot._errors import (
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._budget_view import budget_view as budget_view
 from secretballot.accounting._random import is_seeded as is_seeded
 from secretballot.accounting._random import noise_generator as noise_generator
+from secretballot.accounting._release_words import entry_text as entry_text
 from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
