@@ -203,6 +203,25 @@ def test_requests_at_once_are_bounded(page, monkeypatch):
     assert answers == [200] * len(asking)
 
 
+def test_one_page_is_made_at_a_time(page, monkeypatch):
+    making, most = [], []
+
+    def overview(self):
+        making.append(True)
+        most.append(len(making))
+        time.sleep(0.05)
+        making.pop()
+        return "ok"
+
+    monkeypatch.setattr(LedgerPage, "overview", overview)
+    asking = [threading.Thread(target=page.ask) for _ in range(5)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join(30)
+    assert most == [1] * 5
+
+
 def test_silent_and_slow_connections_are_cut(page, monkeypatch):
     monkeypatch.setattr(_page_server, "READ_SECONDS", 1.0)
     address = page.server.server_address[:2]

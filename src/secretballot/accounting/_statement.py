@@ -83,7 +83,7 @@ class PrivacyStatement(Shown):
 
     Examples
     --------
-    >>> from secretballot.accounting import PrivacyAccountant
+    >>> from secretballot.accounting import PrivacyAccountant, PrivacyStatement
     >>> statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="owner").statement()
     >>> statement
     <PrivacyStatement: epsilon=1, delta=1e-05 per owner, 0 releases>
@@ -91,6 +91,8 @@ class PrivacyStatement(Shown):
     Who is protected: Every owner (a person, say), with everything that the owner
     >>> statement.to_dict()["levels"][0]["epsilon"]
     1.0
+    >>> PrivacyStatement.json_schema()["properties"]["unit"]["enum"]
+    ['row', 'owner', 'label', 'voter']
     """
 
     summary: dict[str, str]

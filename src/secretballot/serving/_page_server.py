@@ -63,7 +63,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, page: LedgerPage, host: str = "127.0.0.1", port: int = 0) -> None:
         self._page = page
-        self._reading = threading.Lock()  # a handle on a ledger is for one thread at a time
+        self._reading = threading.Lock()  # one page is made at a time
         self._places = threading.BoundedSemaphore(MAX_REQUESTS)
         self._timers = dict[socket.socket, threading.Timer]()
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -31,10 +31,11 @@ class Witness:
 
     Examples
     --------
-    ::
-
-        witness = Witness("shared/survey.heads", "witness.pub")
-        accountant = PrivacyAccountant.open("survey.ledger", witness=witness)
+    >>> from secretballot.accounting import PrivacyAccountant, Witness
+    >>> witness = Witness("shared/survey.heads", "witness.pub")
+    >>> accountant = PrivacyAccountant.open(
+    ...     "survey.ledger", witness=witness
+    ... )  # doctest: +SKIP
     """
 
     path: str | os.PathLike[str]
