@@ -222,6 +222,19 @@ def test_one_page_is_made_at_a_time(page, monkeypatch):
     assert most == [1] * 5
 
 
+def test_a_place_is_free_again_where_no_thread_can_be_started(page, monkeypatch):
+    def no_thread(self, request, client_address):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_page_server.ThreadingHTTPServer, "process_request", no_thread)
+        for _ in range(_page_server.MAX_REQUESTS + 1):
+            with pytest.raises((http.client.HTTPException, OSError)):
+                page.ask()
+    assert page.ask()[0] == 200
+    assert set(page.complaints) == {"RuntimeError: can't start new thread"}
+
+
 def test_silent_and_slow_connections_are_cut(page, monkeypatch):
     monkeypatch.setattr(_page_server, "READ_SECONDS", 1.0)
     address = page.server.server_address[:2]
@@ -229,17 +242,21 @@ def test_silent_and_slow_connections_are_cut(page, monkeypatch):
     begun = time.monotonic()
     try:
         assert page.ask(timeout=60)[0] == 200
-        # Letters that come one by one gain no time.
-        with socket.create_connection(address, timeout=30) as slow:
-            slow.sendall(b"GET / HTTP/1.1\r\n")
-            for _ in range(100):
-                try:
-                    slow.sendall(b"X: x\r\n")
-                except OSError:
-                    break
-                time.sleep(0.1)
-            else:
-                pytest.fail("a slow request was waited for")
+        # Letters that come one by one gain no time, nor does the body of a refused request.
+        for begin in (
+            b"GET / HTTP/1.1\r\n",
+            b"POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n",
+        ):
+            with socket.create_connection(address, timeout=30) as slow:
+                slow.sendall(begin)
+                for _ in range(80):
+                    try:
+                        slow.sendall(b"X: x\r\n")
+                    except OSError:
+                        break
+                    time.sleep(0.05)
+                else:
+                    pytest.fail("a slow request was waited for")
     finally:
         for connection in silent:
             connection.close()

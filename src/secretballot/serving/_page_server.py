@@ -90,19 +90,26 @@ class PageServer(ThreadingHTTPServer):
         """Wait for a place, and serve a request in a thread."""
         while not self._places.acquire(timeout=0.5):
             pass
-        timer = threading.Timer(READ_SECONDS, _cut, [request])
-        timer.daemon = True
-        self._timers[request] = timer
-        timer.start()
-        super().process_request(request, client_address)
+        try:
+            timer = threading.Timer(READ_SECONDS, _cut, [request])
+            timer.daemon = True
+            self._timers[request] = timer
+            timer.start()
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be started
+            self._end(request)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a request, and free its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.was_read(request)
-            self._places.release()
+            self._end(request)
+
+    def _end(self, request: socket.socket) -> None:
+        self.was_read(request)
+        self._places.release()
 
     def was_read(self, request: socket.socket) -> None:
         """End the time limit for reading a request."""
@@ -140,13 +147,9 @@ class _PageRequest(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"  # 0.9 had no headers
     timeout = WRITE_SECONDS
 
-    def parse_request(self) -> bool:
-        is_whole = super().parse_request()
-        self.server.was_read(self.request)
-        return is_whole
-
     def do_GET(self) -> None:
         """Answer with a page."""
+        self.server.was_read(self.request)
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or hosts[0].strip().lower() not in self.server.hosts:
             # Also of a site whose name leads to this machine, and whose script would read the page.
