@@ -176,8 +176,12 @@ class PrivateParts:
     @property
     def columns(self) -> list[str]:
         """Columns of the rows, without `y` and `owners`."""
-        other_columns = (self.owners, self.groups, *self.targets)
-        return [name for name in self._columns if name not in other_columns]
+        return [name for name in self.columns_with_targets if name not in self.targets]
+
+    @property
+    def columns_with_targets(self) -> list[str]:
+        """Columns of the rows, and those of `y`, in the order of the parts."""
+        return [name for name in self._columns if name not in (self.owners, self.groups)]
 
     def check_alone(self, **arguments: object) -> None:
         """Refuse arguments, by name, whose values are columns of the parts."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
 from secretballot.distributed._engine import Engine
@@ -76,7 +76,7 @@ def map_tasks(
                 raise ValueError(f"{what} {result.index}: {result.error}")
             if result.index not in done:
                 done.add(result.index)
-                yield result.index, result.value
+                yield result.index, cast("T", result.value)
     finally:
         os.remove(path)
     if len(done) < n_tasks:
