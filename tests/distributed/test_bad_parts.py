@@ -14,6 +14,7 @@ from secretballot import (
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
+    Weighting,
 )
 from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PrivateChoice
@@ -128,7 +129,7 @@ IN_ARGUMENTS = [
     ({}, {"engine": 3}, POOL, "engine is a int: give a distributed.Client"),
     ({}, {}, {**POOL, "y": [0, 1]}, "y was given beside PrivateParts"),
     ({}, {}, {**POOL, "owners": [0, 1]}, "owners was given beside PrivateParts"),
-    ({}, {}, {**POOL, "budgets": [0, 1]}, "Levels of parts are not supported"),
+    ({}, {}, {**POOL, "budgets": [0, 1]}, r"Give PrivateParts\(..., budgets=\)"),
     ({"classes": None}, {}, POOL, "classes=None: the classes of rows in parts are not read"),
     ({"accountant": PrivacyAccountant(1.0, 1e-5)}, {}, POOL, "unit='row'"),
     ({}, {}, {"X_public": PublicData(np.zeros((50, 3)))}, "X_public has no names of columns"),
@@ -148,7 +149,7 @@ IN_ARGUMENTS = [
         {},
         {},
         {"X_public": PublicData(public_rows().assign(**{OWNER: range(300)}))},
-        "X_public has the column 'person', which names owners or groups",
+        "X_public has the column 'person', which names owners, groups or levels",
     ),
     ({}, {"owners": TARGET}, POOL, "give another column for each"),
     ({}, {}, {}, "neither X_public nor bounds|bounds"),
@@ -179,12 +180,16 @@ NUMBERS = {"X_public": PublicData(public_rows()[["a", "b"]].fillna(0))}
     ("settings", "arguments", "message"),
     [
         ({}, {}, "X_public=None: the types and categories"),
-        ({"n_teachers": None}, NUMBERS, "n_teachers=None: .* recommend_teachers"),
         ({"n_teachers": 900}, NUMBERS, "n_teachers=900 needs at least as many owners"),
         ({"classes": None}, NUMBERS, "classes=None"),
         ({"accountant": PrivacyAccountant(1.0, 1e-5)}, NUMBERS, "unit='row'"),
         ({}, {**NUMBERS, "y": [1]}, "y was given beside"),
-        ({"student": PrivateChoice([LogisticRegression()])}, NUMBERS, "PrivateChoice"),
+        (
+            {"student": PrivateChoice([LogisticRegression()], scoring="accuracy")},
+            NUMBERS,
+            "scoring='accuracy' has each teacher score",
+        ),
+        ({"individualization": Weighting()}, NUMBERS, "needs levels: give PrivateParts"),
     ],
 )
 def test_ensembles_refuse_before_training(settings, arguments, message, folder):

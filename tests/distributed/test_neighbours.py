@@ -17,7 +17,7 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
 from secretballot.distributed import PrivateParts, _exchange
-from secretballot.ensemble.parts import _part_shards
+from secretballot.ensemble import _partition
 from secretballot.linear.input import _private_source
 from secretballot.scoring import People
 from secretballot.selection import _number_columns, private_quantiles
@@ -167,7 +167,7 @@ def by_position(hashes, n_teachers):
 
 
 def test_planted_teachers_by_position_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_part_shards, "teachers_of_hashes", by_position)
+    monkeypatch.setattr(_partition, "teachers_of_hashes", by_position)
     with pytest.raises(AssertionError):
         test_one_ballot_changes(tmp_path)
 

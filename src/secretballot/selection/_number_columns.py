@@ -117,7 +117,7 @@ class PartColumns:
 
     def rank_sums(self, grid: RankGrid, bounds: Bounds) -> RankSums:
         """Check the cells, and add up the sums of a grid over the owners of all buckets."""
-        names = [str(name) for name in grid.names if name not in self.parts.targets]
+        names = [str(name) for name in grid.names]
         buckets = Buckets.of(self.parts, names, secrets.token_bytes(KEY_SIZE))
         try:
             compute = partial(_bucket_ranks, grid, bounds, buckets.n_owners)
