@@ -2,7 +2,9 @@
 
 import re
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -159,6 +161,35 @@ def test_right_answers_are_counted_alike(rows, tmp_path, monkeypatch):
     assert here[-1].shape == (1, 2)
     for first, other in zip(here, there, strict=True):
         np.testing.assert_array_equal(first, other)
+
+
+def teachers_of_all(rows, folder):
+    """Return the votes of each teacher, with three copies of some owners."""
+    split(rows, folder / "parts", seed=len(rows) % 7)
+    ensemble = PrivateTeacherEnsemble(
+        DecisionTreeClassifier(max_depth=3),
+        n_teachers=12,
+        classes=[0, 1],
+        individualization=Upsampling(copies={"strict": 1, "middle": 2, "generous": 3}),
+        accountant=levels(),
+        random_state=0,
+    )
+    ensemble.fit(parts(folder), X_public=NUMBERS)
+    stored, pool = ensemble._teachers.folder.path, public_rows(60)[["a", "b"]].fillna(0)
+    teachers = [joblib.load(f"{stored}/teacher-{number}") for number in range(ensemble.n_teachers_)]
+    return np.array([teacher.predict(pool) for teacher in teachers])
+
+
+@pytest.mark.filterwarnings("ignore:more than a quarter of the cells")
+def test_an_owner_has_as_many_teachers_as_copies(rows, tmp_path):
+    owner = rows.loc[rows[LEVEL] == "generous", OWNER].value_counts().index[0]
+    mine = rows[OWNER] == owner
+    first = teachers_of_all(rows, tmp_path)
+    others = pd.concat([rows[mine].iloc[:1]] * 600, ignore_index=True)
+    others = others.assign(a=np.linspace(-3, 3, 600), b=np.arange(600) % 6)
+    others[TARGET] = (others["a"] < 0).astype(int)
+    after = teachers_of_all(pd.concat([rows[~mine], others], ignore_index=True), tmp_path)
+    assert (first != after).any(axis=1).sum() == 3
 
 
 def two_levels(rows):

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
+from secretballot._progress import ProgressTask
 from secretballot.distributed._engine import Engine
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def map_tasks(
         Function from the number of a task to its result.
     n_tasks : int
     what : str
-        What a task is about, for errors: "part", for instance.
+        What a task is about, for errors and progress: "part", for instance.
 
     Raises
     ------
@@ -70,13 +71,15 @@ def map_tasks(
         cloudpickle.dump(function, file)
     done: set[int] = set()
     try:
-        for result in engine.map(partial(_run, path), n_tasks):
-            assert isinstance(result, _Result)
-            if result.error:
-                raise ValueError(f"{what} {result.index}: {result.error}")
-            if result.index not in done:
-                done.add(result.index)
-                yield result.index, cast("T", result.value)
+        with ProgressTask(f"{what}s", n_tasks) as progress:
+            for result in engine.map(partial(_run, path), n_tasks):
+                assert isinstance(result, _Result)
+                if result.error:
+                    raise ValueError(f"{what} {result.index}: {result.error}")
+                if result.index not in done:
+                    done.add(result.index)
+                    progress.advance()
+                    yield result.index, cast("T", result.value)
     finally:
         os.remove(path)
     if len(done) < n_tasks:
