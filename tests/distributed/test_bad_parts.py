@@ -16,7 +16,7 @@ from secretballot import (
     PublicData,
     Weighting,
 )
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts
 from secretballot.ensemble import PrivateChoice
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -238,6 +238,52 @@ def test_no_parts(tmp_path):
     (tmp_path / "a.parquet").write_text("no parquet")
     with pytest.raises(ValueError, match=re.escape("part 0 ('a.parquet') is no Parquet file")):
         parts(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["string", "bytes"])
+@pytest.mark.parametrize("other", [str.upper, " {}".format, "{}\t".format])
+def test_ids_that_are_alike_are_warned_of(other, kind, folder):
+    """The likes are in other parts, and in buckets of their own."""
+    how = {"string": str, "bytes": str.encode}
+    for index in range(4):
+        form = other if index == 2 else str
+        change(
+            folder,
+            index,
+            **{OWNER: lambda rows, form=form: [how[kind](form(f"p{n}x")) for n in rows[OWNER]]},
+        )
+    with pytest.warns(
+        UserWarning, match="owner ids differ from others in case or in spaces"
+    ) as warned:
+        n_owners = buckets_of(folder)
+    text = next(str(each.message) for each in warned if "differ from others" in str(each.message))
+    read = pd.concat(pd.read_parquet(path) for path in folder.glob("*.parquet"))[OWNER]
+    texts = read.str.decode("utf-8") if kind == "bytes" else read
+    n_like = read.nunique() - texts.str.strip().str.lower().nunique()
+    assert n_owners == read.nunique()
+    assert text.startswith(f"{n_like} of {n_owners} owner ids")
+
+
+@pytest.mark.parametrize("form", ["p{}x", "P{}X", "Patient {}", "{}"])
+def test_ids_of_one_form_are_not_warned_of(form, folder, recwarn):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: rows[OWNER].map(form.format)})
+    buckets_of(folder)
+    assert not [each for each in recwarn if "differ from others" in str(each.message)]
+
+
+def test_ids_that_are_no_texts_are_taken(folder):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: [bytes([255, n % 256]) for n in rows[OWNER]]})
+    assert buckets_of(folder) > 100
+
+
+def buckets_of(folder):
+    """Bring rows together, and return the number of owners."""
+    buckets = Buckets.of(parts(folder, scratch=folder.parent), ["a"], bytes(16))
+    buckets.delete()
+    assert [path.name for path in folder.parent.iterdir()] == ["parts"]
+    return buckets.n_owners
 
 
 def test_an_empty_part_is_no_fault(folder):

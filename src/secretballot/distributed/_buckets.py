@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ from secretballot.distributed._exchange import (
     Exchange,
     LevelColumn,
 )
+from secretballot.distributed._part_owners import ID_FORMS
 from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
@@ -128,11 +130,10 @@ class Buckets:
                 budgets=LevelColumn(str(parts.budgets), levels) if levels else None,
                 listed=None if listed is None else np.sort(listed.hashes(key)),
             )
-            exchange.make_folders()
-            _write(exchange, parts._engine, "" if listed is None else listed.kind)
-            count = partial(count_owners, exchange)
-            tasks = map_tasks(parts._engine, folder.path, count, exchange.n_buckets, "bucket")
-            counts = dict(tasks)
+            is_one_form = _write(exchange, parts._engine, "" if listed is None else listed.kind)
+            counts = _count(exchange, parts._engine)
+            if not is_one_form and listed is None:
+                _warn_of_like(exchange, parts._engine, sum(counts.values()))
         except BaseException:
             folder.delete()
             raise
@@ -217,12 +218,17 @@ def _choose_n_buckets(parts: PrivateParts, division: Division | None) -> int:
     return n_buckets if division is None else min(n_buckets, division.n_teachers)
 
 
-def _write(exchange: Exchange, engine: Engine, listed_kind: str) -> None:
-    """Write all parts into buckets; `listed_kind` is that of the public list's ids, if any."""
-    kinds, n_rows, n_left_out = {listed_kind}, 0, 0
+def _write(exchange: Exchange, engine: Engine, listed_kind: str = "") -> bool:
+    """Write all parts into buckets; return True if ids of owners are all in one form.
+
+    `listed_kind` is that of the public list's ids, if any.
+    """
+    exchange.make_folders()
+    kinds, forms, n_rows, n_left_out = {listed_kind}, frozenset(ID_FORMS), 0, 0
     n_parts = len(exchange.paths)
     for _, part in map_tasks(engine, exchange.folder, exchange.write_part, n_parts, "part"):
         kinds.add(part.kind)
+        forms &= part.forms
         n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
     check_kinds(kinds - {""})
     if n_rows == 0:
@@ -231,6 +237,28 @@ def _write(exchange: Exchange, engine: Engine, listed_kind: str) -> None:
         warn(
             f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "
             f"were left out. {NOT_FOR_PUBLICATION}",
+            PrivacyLeakWarning,
+        )
+    return bool(forms)
+
+
+def _count(exchange: Exchange, engine: Engine) -> dict[int, int]:
+    count = partial(count_owners, exchange)
+    return dict(map_tasks(engine, exchange.folder, count, exchange.n_buckets, "bucket"))
+
+
+def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
+    """Warn of ids that differ in case or outer spaces alone, as those of one person may."""
+    folder = os.path.join(exchange.folder, "plain-ids")
+    os.mkdir(folder, 0o700)
+    plain = replace(exchange, folder=folder, columns=[], division=None, budgets=None, is_plain=True)
+    _write(plain, engine)
+    n_like = n_owners - sum(_count(plain, engine).values())
+    if n_like:
+        warn(
+            f"{n_like} of {n_owners} owner ids differ from others in case or in spaces at their "
+            "ends alone, and count as owners of their own. If they are one person, it is protected "
+            f"less than was stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.distributed._part_owners import hash_column
+from secretballot.distributed._part_owners import ID_FORMS, HashedOwners, hash_column, plain_texts
 from secretballot.distributed._tasks import PartError
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ _BATCH_ROWS = 2**16
 
 
 class PartSummary(NamedTuple):
-    """Summary of a part for the client: the kind of its owners' ids, and numbers of rows."""
+    """Summary of a part for the client: kind and forms of its owners' ids, and numbers of rows."""
 
     kind: str
+    forms: frozenset[str]
     n_rows: int
     n_left_out: int
 
@@ -106,6 +107,8 @@ class Exchange:
     division : Division or None
         Division of owners among teachers. None: there are none, and buckets have any owners.
     budgets : LevelColumn or None
+    is_plain : bool
+        Whether ids are hashed in lower case and without outer spaces.
     listed : ndarray of shape (n_owners,) or None
         Sorted hashes of the public list of owners; rows of others are left out.
     """
@@ -118,19 +121,21 @@ class Exchange:
     n_buckets: int
     division: Division | None = None
     budgets: LevelColumn | None = None
+    is_plain: bool = False
     listed: NDArray[np.uint64] | None = None
 
     def write_part(self, index: int) -> PartSummary:
         """Write the rows of one part into the buckets."""
-        kinds, n_rows, n_left_out = set(), 0, 0
+        kinds, forms, n_rows, n_left_out = set(), frozenset(ID_FORMS), 0, 0
         columns = [*self.columns, self.owners]
         if self.budgets is not None:
             columns.append(self.budgets.name)
         with ExitStack() as stack:
             writers: dict[int, _BucketWriter] = {}
             for read in read_batches(self.paths[index], columns):
-                kind, hashes = hash_column(read[self.owners], self.key)
+                kind, hashes, batch_forms = self._hash(read, self.key)
                 kinds.add(kind)
+                forms &= batch_forms
                 batch, n_rows = read, n_rows + len(hashes)
                 if self.listed is not None:
                     listed_rows = np.flatnonzero(np.isin(hashes, self.listed))
@@ -144,7 +149,7 @@ class Exchange:
             writer.finish()
         if len(kinds) > 1:
             raise PartError("the column of owners mixes ids of several kinds.")
-        return PartSummary(min(kinds, default=""), n_rows, n_left_out)
+        return PartSummary(min(kinds, default=""), forms, n_rows, n_left_out)
 
     def read_bucket(self, bucket: int) -> pa.Table | None:
         """Return the rows of a bucket in the order of the parts; None if there are none."""
@@ -204,7 +209,7 @@ class Exchange:
         """Return the rows of all teachers, with columns that are added to them."""
 
         def owner_hashes(key: bytes) -> NDArray[np.uint64]:
-            return hashes if key == self.key else hash_column(batch[self.owners], key)[1]
+            return hashes if key == self.key else self._hash(batch, key).hashes
 
         shards = division.assign(owner_hashes, levels)
         rows = np.concatenate(shards)
@@ -212,6 +217,10 @@ class Exchange:
         is_first = np.zeros(len(rows), dtype=bool)
         is_first[np.unique(rows, return_index=True)[1]] = True
         return rows, {TEACHER: teachers, FIRST: is_first}
+
+    def _hash(self, batch: pa.RecordBatch, key: bytes) -> HashedOwners:
+        column = batch[self.owners]
+        return hash_column(plain_texts(_plain(column)) if self.is_plain else column, key)
 
     def _buckets(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return hashes % np.uint64(self.n_buckets)
