@@ -275,7 +275,8 @@ def test_ids_of_one_form_are_not_warned_of(form, folder, recwarn):
 def test_ids_that_are_no_texts_are_taken(folder):
     for index in range(4):
         change(folder, index, **{OWNER: lambda rows: [bytes([255, n % 256]) for n in rows[OWNER]]})
-    assert buckets_of(folder) > 100
+    with pytest.warns(UserWarning, match="differ from others in case"):
+        assert buckets_of(folder) > 100  # A and a are among these bytes
 
 
 def buckets_of(folder):

@@ -80,11 +80,16 @@ def plain_texts(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        how = ("utf-8", "surrogateescape")
-        texts = (id_.decode(*how).strip().lower() for id_ in column.to_pylist())
-        return pa.array([text.encode(*how) for text in texts], type=column.type)
-    return pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    return pa.array([_plain_id(id_) for id_ in column.to_pylist()])
+
+
+def _plain_id(id_: str | bytes) -> str | bytes:
+    if isinstance(id_, str):
+        return id_.strip().lower()
+    text = id_.decode("utf-8", "surrogateescape").strip().lower()
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _forms(column: pa.Array, plain: pa.Array) -> frozenset[str]:
