@@ -1,6 +1,8 @@
 """Parts that can't be used: errors name the part and the remedy, and quote no value."""
 
 import re
+import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ from secretballot import (
     PublicData,
     Weighting,
 )
-from secretballot.distributed import Buckets, PrivateParts
+from secretballot.distributed import Buckets, PrivateParts, _tasks
 from secretballot.ensemble import PrivateChoice
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -285,6 +287,30 @@ def buckets_of(folder):
     buckets.delete()
     assert [path.name for path in folder.parent.iterdir()] == ["parts"]
     return buckets.n_owners
+
+
+def test_a_thread_that_ends_leaves_others_silent(monkeypatch):
+    """Filters of warnings belong to the process, and a worker's log is read by others."""
+    path, entered, ended = "", threading.Barrier(2), threading.Event()
+
+    def task(index):
+        entered.wait(5)
+        if index:
+            assert ended.wait(5)
+            warnings.warn(SECRET, stacklevel=2)
+
+    monkeypatch.setattr(_tasks, "_function", lambda path: task)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=_tasks._run, args=(path, index)) for index in (0, 1)]
+        for thread in threads:
+            thread.start()
+        threads[0].join(5)
+        ended.set()
+        threads[1].join(5)
+        assert not caught
+        warnings.warn("filters are as they were", stacklevel=2)
+    assert len(caught) == 1
 
 
 def test_an_empty_part_is_no_fault(folder):
