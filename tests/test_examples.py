@@ -1,4 +1,4 @@
-"""Examples are pages of the gallery: all have the form of one, and two quick ones run as they stand.
+"""Examples are pages of the gallery: all have the form of one, and two quick ones run.
 
 `make docs` runs every one of them.
 """
