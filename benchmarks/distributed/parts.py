@@ -6,7 +6,8 @@
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
 process, which a run has for itself. Workers have imported the library before the clock starts,
 which takes each of them about 2 seconds, once. ``memory``: the same fit of rows in memory.
-``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2.
+``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2;
+also those of the CPU in the client and in the longest worker, in which other work does not count.
 ``hash``: owners a second, beside one call of blake2b each.
 
 ``rounds``: later rounds beside bare NumPy, in the same run. After each round the same workers read
@@ -105,7 +106,7 @@ class TimedEngine:
             text = repr(task)
         kinds = {
             "write_part": "exchange",
-            "function _store>": "encoding",
+            "function _store at": "encoding",
             "residual_sums": "round",
             "pair_sums": "pairs",
             "_train_bucket": "training",
@@ -196,18 +197,19 @@ def fit_parts(
         parts = PrivateParts(folder, y="y", owners="owner", engine=client, scratch=folder.parent)
         engine = parts._engine = TimedEngine(parts._engine, with_numpy)
         client.run(load)
-        before = cpu() + sum(client.run(cpu).values())
+        before, before_workers = cpu(), client.run(cpu)
         start = time.perf_counter()
         model = estimator(kind).fit(parts, X_public=pool)
         seconds = time.perf_counter() - start
-        computed = cpu() + sum(client.run(cpu).values()) - before
+        computed = cpu() - before
+        by_worker = [now - before_workers[name] for name, now in client.run(cpu).items()]
         workers = client.run(peak)
         result = digest(model)
         if kind == "ensemble":
             model._teachers.folder.delete()
     return {
         "seconds": seconds,
-        "cpu": computed,
+        "cpu": (computed, max(by_worker), sum(by_worker)),
         "client": peak(),
         "rounds": engine.rounds,
         "worker": max(workers.values()),
@@ -300,11 +302,14 @@ def show_rounds(run: dict[str, object], n_workers: int) -> None:
 def show_growth(folder: Path, n_rows: int, n_workers: int) -> None:
     """Print the time of a row."""
     fitted = alone("logistic", folder, n_workers)
+    in_client, longest, in_workers = fitted["cpu"]
     print(
         f"{n_workers} worker(s), {n_rows:,} rows: {fitted['seconds']:.1f} s, "
-        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row, of CPU "
-        f"{1e6 * fitted['cpu'] / n_rows:.2f}; client {fitted['client']:,.0f} MiB, worker "
-        f"{fitted['worker']:,.0f} MiB; load {os.getloadavg()[0]:.1f}",
+        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f} s, "
+        f"workers {in_workers:.1f} s, client and longest worker "
+        f"{1e6 * (in_client + longest) / n_rows:.2f} microseconds a row. Memory: client "
+        f"{fitted['client']:,.0f} MiB, worker {fitted['worker']:,.0f} MiB. Load of the machine: "
+        f"{os.getloadavg()[0]:.1f}",
         flush=True,
     )
 
