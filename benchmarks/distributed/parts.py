@@ -56,6 +56,8 @@ from secretballot.linear.input._stored_rows import StoredRows
 
 COLUMNS = [f"x{place}" for place in range(20)]
 N_PUBLIC, N_TEACHERS = 400, 1_000
+#: Rows that NumPy reads at once: they fit a processor's cache, and are the fastest.
+_NUMPY_ROWS = 2**14
 
 
 def rows(n_rows: int, seed: int) -> pd.DataFrame:
@@ -141,12 +143,15 @@ def _numpy_round(paths: list[str], index: int) -> tuple[int, int, float]:
     effects = [rng.normal(size=column.max() + 1) / 10 for column in columns]
     targets, shares = np.array(stored.targets), np.array(stored.shares)
     start = time.thread_time()
-    scores = np.zeros(n_rows)
-    for column, effect in zip(columns, effects, strict=True):
-        scores += effect[column]
-    residuals = (targets - 1 / (1 + np.exp(-scores))) * shares
-    for column, effect in zip(columns, effects, strict=True):
-        np.bincount(column, residuals, len(effect))
+    sums = [np.zeros(len(effect)) for effect in effects]
+    for begin in range(0, n_rows, _NUMPY_ROWS):
+        rows = slice(begin, begin + _NUMPY_ROWS)
+        scores = np.zeros(len(targets[rows]))
+        for column, effect in zip(columns, effects, strict=True):
+            scores += effect.take(column[rows])
+        residuals = (targets[rows] - 1 / (1 + np.exp(-scores))) * shares[rows]
+        for column, effect, total in zip(columns, effects, sums, strict=True):
+            total += np.bincount(column[rows], residuals, len(effect))
     return n_rows, len(columns), time.thread_time() - start
 
 
@@ -305,7 +310,7 @@ def show_growth(folder: Path, n_rows: int, n_workers: int) -> None:
     in_client, longest, in_workers = fitted["cpu"]
     print(
         f"{n_workers} worker(s), {n_rows:,} rows: {fitted['seconds']:.1f} s, "
-        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f} s, "
+        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f}, "
         f"workers {in_workers:.1f} s, client and longest worker "
         f"{1e6 * (in_client + longest) / n_rows:.2f} microseconds a row. Memory: client "
         f"{fitted['client']:,.0f} MiB, worker {fitted['worker']:,.0f} MiB. Load of the machine: "

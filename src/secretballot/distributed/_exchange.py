@@ -214,8 +214,9 @@ class Exchange:
         shards = division.assign(owner_hashes, levels)
         rows = np.concatenate(shards)
         teachers = np.repeat(np.arange(len(shards)), [len(shard) for shard in shards])
-        is_first = np.zeros(len(rows), dtype=bool)
-        is_first[np.unique(rows, return_index=True)[1]] = True
+        is_first = np.full(len(rows), len(rows) == batch.num_rows)
+        if not is_first.all():
+            is_first[np.unique(rows, return_index=True)[1]] = True
         return rows, {TEACHER: teachers, FIRST: is_first}
 
     def _hash(self, batch: pa.RecordBatch, key: bytes) -> HashedOwners:
