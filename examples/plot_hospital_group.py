@@ -66,7 +66,9 @@ sorted(path.name for path in Path(folder.name).iterdir())
 # ``Client("tls://scheduler:8786")`` and workers where the files are. The parts have a column of
 # outcomes and one of owners, so ``fit`` takes neither.
 
-cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+cluster = LocalCluster(
+    n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+)
 client = Client(cluster)
 parts = PrivateParts.from_parquet(folder.name, y="returned", owners="patient", engine=client)
 parts

@@ -193,7 +193,7 @@ def fit_parts(
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
             memory_limit=0,
         ) as cluster,
