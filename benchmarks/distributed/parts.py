@@ -1,7 +1,7 @@
 """Private rows in parts on Dask: seconds, and the largest memory of each process.
 
     python benchmarks/distributed/parts.py [--rows 10_000_000] [--parts 40] [--workers 2]
-        [--runs memory logistic ensemble rounds growth hash] [--folder FOLDER] [--quick] [--long]
+        [--runs memory logistic ensemble rounds growth hash] [--folder FOLDER] [--quick] [--long [N]]
 
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
 process, which a run has for itself. Workers have imported the library before the clock starts,
@@ -17,7 +17,7 @@ a column or pair. Codes are brought to that form before its clock starts. A roun
 all that its task does, reading the file too, but not the engine's messages, whose share is printed.
 Both are seconds of the CPU, so that other work of the machine counts in neither.
 
-``--long`` adds 100 million rows to ``growth``, and takes 40 GB of disk.
+``--long`` is 100 million rows, and takes 40 GB of disk; ``--long 30_000_000`` is less.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ def main() -> None:
     parser.add_argument("--runs", nargs="+", choices=runs, default=runs)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--quick", action="store_true", help="200,000 rows in 4 parts")
-    parser.add_argument("--long", action="store_true", help="100 million rows too")
+    parser.add_argument("--long", type=int, nargs="?", const=100_000_000, help="more rows too")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(rows=200_000, parts=4)
@@ -363,8 +363,8 @@ def main() -> None:
                 show_growth(folder, n_rows, n_workers)
         if given.long:
             long = Path(temporary) / "long" / "parts"
-            write(long, 100_000_000, 400)
-            show_growth(long, 100_000_000, given.workers)
+            write(long, given.long, given.long // (n_rows // n_parts))
+            show_growth(long, given.long, given.workers)
 
 
 if __name__ == "__main__":
