@@ -1,7 +1,7 @@
 """Private rows in parts on Dask: seconds, and the largest memory of each process.
 
-    python benchmarks/distributed/parts.py [--rows 10_000_000] [--parts 40] [--workers 2]
-        [--runs memory logistic ensemble rounds growth hash] [--folder FOLDER] [--quick] [--long [N]]
+    python benchmarks/distributed/parts.py [--rows 10_000_000] [--parts 40] [--workers 2] [--quick]
+        [--runs memory logistic ensemble rounds growth hash] [--long [N]] [--folder FOLDER]
 
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
 process, which a run has for itself. Workers have imported the library before the clock starts,
