@@ -13,6 +13,7 @@ ORDER = (
     "top_k",
     "class_ratio",
     "hospitals",
+    "hospital_group",
     "budget_year",
     "audits",
 )

@@ -33,7 +33,9 @@ LAYERS = {
     "games": 2,
     "ledger": 2,
     "accounting": 3,
+    "_ledger_commands": 5,
     "mechanisms": 4,
+    "serving": 4,
     "_sklearn_compat": 4,
     "_budget_report": 5,
     "_estimator_progress": 4,
@@ -61,6 +63,7 @@ WITHOUT_SKLEARN = (
     "ledger",
     "accounting",
     "mechanisms",
+    "serving",
 )
 # A mechanism knows mathematics only: no budget, no file.
 MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "_sizes", "divergences")

@@ -1,21 +1,31 @@
 """Private rows in parts on Dask: seconds, and the largest memory of each process.
 
-    python benchmarks/distributed/parts.py [--rows 10_000_000] [--parts 40] [--workers 2]
-        [--runs memory logistic ensemble growth hash] [--folder FOLDER] [--quick]
+    python benchmarks/distributed/parts.py [--rows 10_000_000] [--parts 40] [--workers 2] [--quick]
+        [--runs memory logistic ensemble rounds growth hash] [--long [N]] [--folder FOLDER]
 
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
-process, which a run has for itself. ``memory``: the same fit of rows in memory. ``growth``: rows a
-second at a tenth of the rows, and at all of them, with 1 worker and with 2. ``hash``: owners a
-second, beside one call of blake2b each.
+process, which a run has for itself. Workers have imported the library before the clock starts,
+which takes each of them about 2 seconds, once. ``memory``: the same fit of rows in memory.
+``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2;
+also those of the CPU in the client and in the longest worker, in which other work does not count.
+``hash``: owners a second, beside one call of blake2b each.
 
-Later rounds read codes of bins from files; their rows a second and core are beside those of a bare
-round in NumPy: scores by looking up codes of one byte, residuals, and a `bincount` a column.
+``rounds``: later rounds beside bare NumPy, in the same run. After each round the same workers read
+the same files of codes, single columns and cells of pairs, and compute the sums of that round in
+NumPy alone: scores by looking up codes of one byte a cell, residuals times shares, and a `bincount`
+a column or pair. Codes are brought to that form before its clock starts. A round of ours includes
+all that its task does, reading the file too, but not the engine's messages, whose share is printed.
+Both are seconds of the CPU, so that other work of the machine counts in neither.
+
+``--long`` is 100 million rows, and takes 40 GB of disk; ``--long 30_000_000`` is less.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -24,7 +34,9 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +52,12 @@ from secretballot import (
 )
 from secretballot._owner_hash import hash_integers, hash_packed
 from secretballot.distributed import PrivateParts
+from secretballot.linear.input._stored_rows import StoredRows
 
 COLUMNS = [f"x{place}" for place in range(20)]
 N_PUBLIC, N_TEACHERS = 400, 1_000
+#: Rows that NumPy reads at once: they fit a processor's cache, and are the fastest.
+_NUMPY_ROWS = 2**14
 
 
 def rows(n_rows: int, seed: int) -> pd.DataFrame:
@@ -65,29 +80,79 @@ def write(folder: Path, n_rows: int, n_parts: int) -> None:
 
 
 class TimedEngine:
-    """Engine that adds up the seconds of each kind of task."""
+    """Engine that adds up the seconds of each kind of task.
 
-    def __init__(self, engine: object) -> None:
-        self.engine = engine
+    Parameters
+    ----------
+    engine : Engine
+    with_numpy : bool
+        Whether the sums of each round are computed in NumPy too, after it.
+    """
+
+    def __init__(self, engine: object, with_numpy: bool) -> None:
+        self.engine, self.with_numpy = engine, with_numpy
         self.seconds: dict[str, list[float]] = defaultdict(list)
+        #: Tuples of rows, entries of a row, seconds of our tasks and of NumPy, one a round.
+        self.rounds: list[tuple[int, int, float, float]] = []
 
     def map(self, function: Callable[[int], object], n_tasks: int) -> Iterator[object]:
         """Yield the results of tasks."""
-        import pickle
-
         start = time.perf_counter()
-        yield from self.engine.map(function, n_tasks)
+        timed = partial(_timed, function)
+        task_seconds = 0.0
+        for result, seconds in self.engine.map(timed, n_tasks):
+            task_seconds += seconds
+            yield result
         with open(function.args[0], "rb") as file:
-            text = repr(pickle.load(file))
+            task = pickle.load(file)
+            text = repr(task)
         kinds = {
             "write_part": "exchange",
-            "function _store>": "encoding",
+            "function _store at": "encoding",
             "residual_sums": "round",
             "pair_sums": "pairs",
             "_train_bucket": "training",
         }
         kind = next((kind for word, kind in kinds.items() if word in text), "other")
         self.seconds[kind].append(time.perf_counter() - start)
+        if kind == "round" and self.with_numpy:
+            filled, vectors = task.args[1], task.args[0].func.__self__
+            bare = partial(_numpy_round, [vectors._path(bucket) for bucket in filled])
+            sizes = list(self.engine.map(bare, n_tasks))
+            n_rows, seconds = sum(size[0] for size in sizes), sum(size[2] for size in sizes)
+            self.rounds.append((n_rows, sizes[0][1], task_seconds, seconds))
+
+
+def _timed(function: Callable[[int], object], index: int) -> tuple[object, float]:
+    start = time.thread_time()
+    result = function(index)
+    return result, time.thread_time() - start
+
+
+def _numpy_round(paths: list[str], index: int) -> tuple[int, int, float]:
+    """Compute the sums of a round in NumPy alone; return rows, entries of a row, and seconds."""
+    stored = StoredRows.load(paths[index])
+    n_rows = len(stored.shares)
+    table = np.asarray(stored.codes).reshape(n_rows, -1)
+    first = table.min(axis=0)
+    columns = [
+        np.ascontiguousarray(column, dtype=np.min_scalar_type(column.max()))
+        for column in (table - first).T
+    ]
+    rng = np.random.default_rng(0)
+    effects = [rng.normal(size=column.max() + 1) / 10 for column in columns]
+    targets, shares = np.array(stored.targets), np.array(stored.shares)
+    start = time.thread_time()
+    sums = [np.zeros(len(effect)) for effect in effects]
+    for begin in range(0, n_rows, _NUMPY_ROWS):
+        rows = slice(begin, begin + _NUMPY_ROWS)
+        scores = np.zeros(len(targets[rows]))
+        for column, effect in zip(columns, effects, strict=True):
+            scores += effect.take(column[rows])
+        residuals = (targets[rows] - 1 / (1 + np.exp(-scores))) * shares[rows]
+        for column, effect, total in zip(columns, effects, sums, strict=True):
+            total += np.bincount(column[rows], residuals, len(effect))
+    return n_rows, len(columns), time.thread_time() - start
 
 
 def budget() -> PrivacyAccountant:
@@ -103,36 +168,55 @@ def estimator(kind: str) -> PrivateLogisticRegression | PrivateTeacherEnsemble:
     return PrivateLogisticRegression(classes=[0, 1], accountant=budget(), random_state=0)
 
 
+def load() -> None:
+    """Import what tasks need."""
+    import_module("secretballot.linear.input")
+
+
+def cpu() -> float:
+    """Return the seconds that all threads of this process have computed."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
 def peak() -> float:
     """Return the largest memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def fit_parts(kind: str, folder: Path, n_workers: int) -> dict[str, object]:
+def fit_parts(
+    kind: str, folder: Path, n_workers: int, *, with_numpy: bool = False
+) -> dict[str, object]:
     """Fit in parts, and return seconds and memory."""
     pool = PublicData(rows(N_PUBLIC, 99)[COLUMNS])
     with (
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
             memory_limit=0,
         ) as cluster,
         Client(cluster) as client,
     ):
         parts = PrivateParts(folder, y="y", owners="owner", engine=client, scratch=folder.parent)
-        engine = parts._engine = TimedEngine(parts._engine)
+        engine = parts._engine = TimedEngine(parts._engine, with_numpy)
+        client.run(load)
+        before, before_workers = cpu(), client.run(cpu)
         start = time.perf_counter()
         model = estimator(kind).fit(parts, X_public=pool)
         seconds = time.perf_counter() - start
+        computed = cpu() - before
+        by_worker = [now - before_workers[name] for name, now in client.run(cpu).items()]
         workers = client.run(peak)
         result = digest(model)
         if kind == "ensemble":
             model._teachers.folder.delete()
     return {
         "seconds": seconds,
+        "cpu": (computed, max(by_worker), sum(by_worker)),
         "client": peak(),
+        "rounds": engine.rounds,
         "worker": max(workers.values()),
         "phases": {kind: (len(each), sum(each)) for kind, each in engine.seconds.items()},
         "digest": result,
@@ -159,21 +243,6 @@ def digest(model: PrivateLogisticRegression | PrivateTeacherEnsemble) -> str:
     return blake2b(np.ascontiguousarray(values).tobytes(), digest_size=8).hexdigest()
 
 
-def numpy_rows_a_second() -> float:
-    """Return the rows a second of a bare round over codes of one byte: scores and sums."""
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 16, size=(len(COLUMNS), 1_000_000), dtype=np.uint8)
-    effects, y = rng.normal(size=(len(COLUMNS), 16)), rng.integers(2, size=codes.shape[1])
-    start = time.perf_counter()
-    scores = np.zeros(codes.shape[1])
-    for column, effect in zip(codes, effects, strict=True):
-        scores += effect[column]
-    residuals = y - 1 / (1 + np.exp(-scores))
-    for column in codes:
-        np.bincount(column, residuals, 16)
-    return codes.shape[1] / (time.perf_counter() - start)
-
-
 def hash_rates() -> None:
     """Print owners a second."""
     n = 1_000_000
@@ -192,10 +261,10 @@ def hash_rates() -> None:
     rates = {}
     for name, run in runs.items():
         best = np.inf
-        for _ in range(3):
-            start = time.perf_counter()
+        for _ in range(5):
+            start = time.thread_time()
             run()
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         rates[name] = n / best
         ratio = rates[name] / rates["blake2b, one call each"]
         print(f"{name:24s}{rates[name] / 1e6:6.1f} million owners a second, {ratio:4.1f} times")
@@ -223,15 +292,43 @@ def show(name: str, run: dict[str, object], n_rows: int, n_workers: int) -> None
         )
 
 
+def show_rounds(run: dict[str, object], n_workers: int) -> None:
+    """Print the rounds beside those of NumPy."""
+    walls = dict(run["phases"])["round"][1] / len(run["rounds"])
+    for n_rows, n_entries, ours, bare in run["rounds"]:
+        print(
+            f"    {n_entries} codes a row: round {n_rows / ours / 1e6:5.2f}, NumPy "
+            f"{n_rows / bare / 1e6:5.2f} million rows a second and core, ratio {bare / ours:.2f}"
+        )
+    tasks = sum(ours for _, _, ours, _ in run["rounds"]) / len(run["rounds"]) / n_workers
+    print(f"    messages and waiting: {1 - tasks / walls:.0%} of a round's {walls:.2f} s")
+
+
+def show_growth(folder: Path, n_rows: int, n_workers: int) -> None:
+    """Print the time of a row."""
+    fitted = alone("logistic", folder, n_workers)
+    in_client, longest, in_workers = fitted["cpu"]
+    print(
+        f"{n_workers} worker(s), {n_rows:,} rows: {fitted['seconds']:.1f} s, "
+        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f}, "
+        f"workers {in_workers:.1f} s, client and longest worker "
+        f"{1e6 * (in_client + longest) / n_rows:.2f} microseconds a row. Memory: client "
+        f"{fitted['client']:,.0f} MiB, worker {fitted['worker']:,.0f} MiB. Load of the machine: "
+        f"{os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--parts", type=int, default=40)
     parser.add_argument("--workers", type=int, default=2)
-    runs = ["memory", "logistic", "ensemble", "growth", "hash"]
+    runs = ["memory", "logistic", "ensemble", "rounds", "growth", "hash"]
     parser.add_argument("--runs", nargs="+", choices=runs, default=runs)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--quick", action="store_true", help="200,000 rows in 4 parts")
+    parser.add_argument("--long", type=int, nargs="?", const=100_000_000, help="more rows too")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(rows=200_000, parts=4)
@@ -242,7 +339,7 @@ def main() -> None:
         fitted = (
             fit_memory("logistic", Path(folder))
             if kind == "memory"
-            else fit_parts(kind, Path(folder), int(n_workers))
+            else fit_parts(kind, Path(folder), int(n_workers), with_numpy=kind == "rounds")
         )
         print(json.dumps(fitted))
         return
@@ -256,18 +353,18 @@ def main() -> None:
             if kind in given.runs:
                 fitted = alone(kind, folder, given.workers)
                 show(kind, fitted, n_rows, given.workers)
-        if "logistic" in given.runs:
-            print(f"bare sums             {numpy_rows_a_second():10,.0f} rows a second and core")
+        if "rounds" in given.runs:
+            show_rounds(alone("rounds", folder, given.workers), given.workers)
         if "growth" in given.runs:
             small = Path(temporary) / "small" / "parts"
             write(small, n_rows // 10, max(n_parts // 10, 1))
             for n_workers in (1, 2):
-                for place, size in ((small, n_rows // 10), (folder, n_rows)):
-                    fitted = alone("logistic", place, n_workers)
-                    print(
-                        f"{n_workers} worker(s), {size:,} rows: "
-                        f"{1e6 * fitted['seconds'] / size:.2f} microseconds a row"
-                    )
+                show_growth(small, n_rows // 10, n_workers)
+                show_growth(folder, n_rows, n_workers)
+        if given.long:
+            long = Path(temporary) / "long" / "parts"
+            write(long, given.long, given.long // (n_rows // n_parts))
+            show_growth(long, given.long, given.workers)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,34 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from secretballot import __version__
+from secretballot._ledger_commands import (
+    ServeError,
+    add_commands,
+    add_witness,
+    check_witness,
+    print_witness,
+    witness_of,
+)
 from secretballot._tables import (
     WITHHELD,
     entry_count,
-    mechanism_text,
     order_text,
     percent,
     text_table,
     visible,
 )
-from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
+from secretballot.accounting import (
+    LedgerError,
+    PrivacyStatement,
+    entry_text,
+    replay,
+    spent_by_level,
+)
 from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export, roles_script
 
@@ -57,12 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        if "file" in options:
-            options.run(Ledger.open(options.file), options)
-        else:
-            options.run(options)
+        options.run(options)
         sys.stdout.flush()
-    except (LedgerError, _PageError) as error:
+    except (LedgerError, ImportError, ServeError, _PageError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
@@ -75,6 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return 128 + signal.SIGINT
     return 0
+
+
+def _on_ledger(
+    run: Callable[[Ledger, argparse.Namespace], None], options: argparse.Namespace
+) -> None:
+    """Run a command that reads a ledger."""
+    run(Ledger.open(options.file), options)
 
 
 def _complain(message: str) -> None:
@@ -105,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         ("statement", _statement, "the statement for the data owner to sign"),
     ):
         command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
-        command.set_defaults(run=run)
+        command.set_defaults(run=partial(_on_ledger, run))
         # The one word after `--html` is the ledger: see `_parse`.
         is_alone = None if name != "statement" else "?"
         command.add_argument(
@@ -124,6 +142,8 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="DIGEST",
                 help="the head digest of a statement, whose entries must be there",
             )
+        if name in ("verify", "statement"):
+            add_witness(command)
         if name in ("export", "statement"):
             form = command.add_mutually_exclusive_group(required=name == "export")
             form.add_argument("--json", action="store_true", help="as JSON")
@@ -139,6 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     summary = "an SQL script that makes the tables and roles of ledgers on a PostgreSQL server"
     roles = commands.add_parser("roles", help=summary, description=f"roles: {summary}.")
     roles.set_defaults(run=_roles)
+    add_commands(commands)
     return parser
 
 
@@ -146,7 +167,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse a command; the ledger may follow `--html` as well."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if "file" in options and options.file is None:
+    check_witness(parser, options)
+    if getattr(options, "file", "") is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
         options.file, options.html = options.html, _STANDARD_OUTPUT
@@ -181,7 +203,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
         charges = ["" if entry.is_move else _charge(entry, level) for level in budget.levels]
         shares = [percent(state[name].share) if state else "" for name in budget.names]
         seeded = "SEEDED" if entry.seeded else ""
-        fixed = (str(entry.sequence), entry.time[:19], _description(entry), str(entry.n_rows))
+        fixed = (str(entry.sequence), entry.time[:19], entry_text(entry), str(entry.n_rows))
         rows.append((*fixed, seeded, *charges, *shares))
     print(f"{visible(ledger.name)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
@@ -222,22 +244,13 @@ def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
     return f"{-amount if entry.is_refund and amount else amount:.4g}"
 
 
-def _description(entry: LedgerEntry) -> str:
-    mechanism = mechanism_text(json.loads(entry.mechanism))
-    if entry.reservation is None or entry.is_release:
-        return mechanism
-    if entry.is_refund:
-        return f"settled: {mechanism}"
-    n_rows, n_answers = entry.reservation.plans[-1]
-    answers = "" if n_answers is None else f" and {n_answers} answers"
-    return f"reserved {n_rows} rows{answers}: {mechanism}"
-
-
 def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
     completeness_note = _warn_of_copy(ledger)
-    walk = ledger.walk()
+    walk, witness = ledger.walk(), witness_of(options)
+    log = None if witness is None else witness.read()
+    entries = walk if log is None else log.compared(ledger, walk)
     head = None if options.head is None else options.head.strip().lower()
-    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in entries}
     totals = walk.totals
     if head is not None:
         if len(head) < _DIGEST_LENGTH:
@@ -255,8 +268,10 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
         since = totals.sequence - place
         verb = "was" if since == 1 else "were"
         print(f"the statement's head is entry {place}; {since} {verb} recorded since")
+    if log is not None:
+        print_witness(log, totals.sequence)
     # A digest that somebody kept stands for the end as well.
-    is_complete = head is not None or not completeness_note
+    is_complete = head is not None or bool(log and log.heads) or not completeness_note
     result = "ok" if is_complete else "unaltered, but not checked at its end"
     print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
@@ -282,7 +297,7 @@ def _export(ledger: Ledger, options: argparse.Namespace) -> None:
 
 def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
-    statement = PrivacyStatement.of(ledger)
+    statement = PrivacyStatement.of(ledger, witness_of(options))
     if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
     elif options.html is None:

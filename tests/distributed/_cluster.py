@@ -66,7 +66,7 @@ def run(folder, scratch, phases):
     warnings.simplefilter("ignore")
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
         ) as cluster,
         Client(cluster, timeout="30s") as client,
     ):

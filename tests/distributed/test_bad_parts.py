@@ -1,6 +1,8 @@
 """Parts that can't be used: errors name the part and the remedy, and quote no value."""
 
 import re
+import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,9 @@ from secretballot import (
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
+    Weighting,
 )
-from secretballot.distributed import PrivateParts
+from secretballot.distributed import Buckets, PrivateParts, _tasks
 from secretballot.ensemble import PrivateChoice
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -128,7 +131,7 @@ IN_ARGUMENTS = [
     ({}, {"engine": 3}, POOL, "engine is a int: give a distributed.Client"),
     ({}, {}, {**POOL, "y": [0, 1]}, "y was given beside PrivateParts"),
     ({}, {}, {**POOL, "owners": [0, 1]}, "owners was given beside PrivateParts"),
-    ({}, {}, {**POOL, "budgets": [0, 1]}, "Levels of parts are not supported"),
+    ({}, {}, {**POOL, "budgets": [0, 1]}, r"Give PrivateParts\(..., budgets=\)"),
     ({"classes": None}, {}, POOL, "classes=None: the classes of rows in parts are not read"),
     ({"accountant": PrivacyAccountant(1.0, 1e-5)}, {}, POOL, "unit='row'"),
     ({}, {}, {"X_public": PublicData(np.zeros((50, 3)))}, "X_public has no names of columns"),
@@ -148,7 +151,7 @@ IN_ARGUMENTS = [
         {},
         {},
         {"X_public": PublicData(public_rows().assign(**{OWNER: range(300)}))},
-        "X_public has the column 'person', which names owners or groups",
+        "X_public has the column 'person', which names owners, groups or levels",
     ),
     ({}, {"owners": TARGET}, POOL, "give another column for each"),
     ({}, {}, {}, "neither X_public nor bounds|bounds"),
@@ -179,12 +182,16 @@ NUMBERS = {"X_public": PublicData(public_rows()[["a", "b"]].fillna(0))}
     ("settings", "arguments", "message"),
     [
         ({}, {}, "X_public=None: the types and categories"),
-        ({"n_teachers": None}, NUMBERS, "n_teachers=None: .* recommend_teachers"),
         ({"n_teachers": 900}, NUMBERS, "n_teachers=900 needs at least as many owners"),
         ({"classes": None}, NUMBERS, "classes=None"),
         ({"accountant": PrivacyAccountant(1.0, 1e-5)}, NUMBERS, "unit='row'"),
         ({}, {**NUMBERS, "y": [1]}, "y was given beside"),
-        ({"student": PrivateChoice([LogisticRegression()])}, NUMBERS, "PrivateChoice"),
+        (
+            {"student": PrivateChoice([LogisticRegression()], scoring="accuracy")},
+            NUMBERS,
+            "scoring='accuracy' has each teacher score",
+        ),
+        ({"individualization": Weighting()}, NUMBERS, "needs levels: give PrivateParts"),
     ],
 )
 def test_ensembles_refuse_before_training(settings, arguments, message, folder):
@@ -233,6 +240,77 @@ def test_no_parts(tmp_path):
     (tmp_path / "a.parquet").write_text("no parquet")
     with pytest.raises(ValueError, match=re.escape("part 0 ('a.parquet') is no Parquet file")):
         parts(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["string", "bytes"])
+@pytest.mark.parametrize("other", [str.upper, " {}".format, "{}\t".format])
+def test_ids_that_are_alike_are_warned_of(other, kind, folder):
+    """The likes are in other parts, and in buckets of their own."""
+    how = {"string": str, "bytes": str.encode}
+    for index in range(4):
+        form = other if index == 2 else str
+        change(
+            folder,
+            index,
+            **{OWNER: lambda rows, form=form: [how[kind](form(f"p{n}x")) for n in rows[OWNER]]},
+        )
+    with pytest.warns(
+        UserWarning, match="owner ids differ from others in case or in spaces"
+    ) as warned:
+        n_owners = buckets_of(folder)
+    text = next(str(each.message) for each in warned if "differ from others" in str(each.message))
+    read = pd.concat(pd.read_parquet(path) for path in folder.glob("*.parquet"))[OWNER]
+    texts = read.str.decode("utf-8") if kind == "bytes" else read
+    n_like = read.nunique() - texts.str.strip().str.lower().nunique()
+    assert n_owners == read.nunique()
+    assert text.startswith(f"{n_like} of {n_owners} owner ids")
+
+
+@pytest.mark.parametrize("form", ["p{}x", "P{}X", "Patient {}", "{}"])
+def test_ids_of_one_form_are_not_warned_of(form, folder, recwarn):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: rows[OWNER].map(form.format)})
+    buckets_of(folder)
+    assert not [each for each in recwarn if "differ from others" in str(each.message)]
+
+
+def test_ids_that_are_no_texts_are_taken(folder):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: [bytes([255, n % 256]) for n in rows[OWNER]]})
+    with pytest.warns(UserWarning, match="differ from others in case"):
+        assert buckets_of(folder) > 100  # A and a are among these bytes
+
+
+def buckets_of(folder):
+    """Bring rows together, and return the number of owners."""
+    buckets = Buckets.of(parts(folder, scratch=folder.parent), ["a"], bytes(16))
+    buckets.delete()
+    assert [path.name for path in folder.parent.iterdir()] == ["parts"]
+    return buckets.n_owners
+
+
+def test_a_thread_that_ends_leaves_others_silent(monkeypatch):
+    """Filters of warnings belong to the process, and a worker's log is read by others."""
+    path, entered, ended = "", threading.Barrier(2), threading.Event()
+
+    def task(index):
+        entered.wait(5)
+        if index:
+            assert ended.wait(5)
+            warnings.warn(SECRET, stacklevel=2)
+
+    monkeypatch.setattr(_tasks, "_function", lambda path: task)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=_tasks._run, args=(path, index)) for index in (0, 1)]
+        for thread in threads:
+            thread.start()
+        threads[0].join(5)
+        ended.set()
+        threads[1].join(5)
+        assert not caught
+        warnings.warn("filters are as they were", stacklevel=2)
+    assert len(caught) == 1
 
 
 def test_an_empty_part_is_no_fault(folder):

@@ -1,14 +1,21 @@
 """Proportions and the top k of rows in parts: what the same rows in memory give."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.distributed._parts import OWNER, TARGET, RepeatingEngine, budget, split, table
 
-from secretballot import PrivacyAccountant, private_top_k, publish_proportions
+from secretballot import (
+    PrivacyAccountant,
+    private_top_k,
+    publish_proportions,
+)
 from secretballot.accounting import PrivacyAccountant as Accountant
 from secretballot.distributed import PrivateParts
 from secretballot.quantification import Bags
+from secretballot.selection import private_quantiles
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -101,3 +108,53 @@ def test_items_that_are_refused(rows, tmp_path):
     no_owners = parts(tmp_path, y=["a"])
     with pytest.raises(ValueError, match="owners=None: rows in parts are counted by owner"):
         private_top_k(no_owners, 1, accountant=budget())
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    return split(table(), tmp_path / "parts")
+
+
+BOUNDS = {"a": (-3.5, 4), TARGET: (0, 1), "b": (-1, 9)}
+
+
+def test_quantiles(numbers, released, tmp_path):
+    how = {"bounds": BOUNDS, "random_state": 0, "n_bins": 64}
+    X = numbers.drop(columns=OWNER)
+    here = private_quantiles(X, owners=numbers[OWNER], accountant=budget(), **how)
+    there = private_quantiles(parts(tmp_path, y=TARGET, owners=OWNER), accountant=budget(), **how)
+    np.testing.assert_array_equal(*released)
+    np.testing.assert_array_equal(here.values, there.values)
+    assert (str(here), here.rank_error) == (str(there), there.rank_error)
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "how", "message"),
+    [
+        ({"owners": OWNER}, {"bounds": (0, 1)}, "columns of parts are found by name. Give a dict"),
+        ({"owners": OWNER}, {"bounds": {OWNER: (0, 1)}}, "bounds names 'person', which is no"),
+        ({"owners": OWNER}, {"bounds": {"c": (0, 1)}}, "no private cell of the column 'c' can be"),
+        ({"owners": OWNER}, {"owners": [1]}, "owners was given beside PrivateParts"),
+        ({"owners": OWNER}, {"accountant": PrivacyAccountant(1.0, 1e-5)}, "unit='row'"),
+        ({"owners": OWNER}, {"accountant": budget(1e-4)}, "noise would move each rank"),
+        ({}, {}, "owners=None: rows in parts are counted by owner"),
+    ],
+)
+def test_quantiles_that_are_refused(columns, how, message, numbers, tmp_path):
+    how = {"bounds": {"a": (-3, 3)}, "accountant": budget(), **how}
+    with pytest.raises(ValueError, match=message):
+        private_quantiles(parts(tmp_path, y=TARGET, **columns), **how)
+    assert not how["accountant"].entries()
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+def test_bounds_that_are_extremes_of_all_parts(numbers, tmp_path):
+    """The extremes are in two parts: neither has both."""
+    there = parts(tmp_path, y=TARGET, owners=OWNER, n_buckets=3)
+    low, high = numbers["a"].min(), numbers["a"].max()
+    with pytest.warns(UserWarning, match="are the least and largest private value"):
+        private_quantiles(there, bounds={"a": (low, high)}, accountant=budget())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        private_quantiles(there, bounds={"a": (low, high + 1)}, accountant=budget())

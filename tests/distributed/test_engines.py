@@ -129,7 +129,7 @@ def test_dask_frame(folder, in_memory, tmp_path):
     from distributed import Client
 
     with Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as client:
         frame = dask.read_parquet(str(folder))
         parts = PrivateParts.from_dask(frame, y=TARGET, owners=OWNER, scratch=tmp_path)

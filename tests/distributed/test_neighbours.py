@@ -17,9 +17,10 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
 from secretballot.distributed import PrivateParts, _exchange
-from secretballot.ensemble.parts import _part_shards
+from secretballot.ensemble import _partition
 from secretballot.linear.input import _private_source
 from secretballot.scoring import People
+from secretballot.selection import _number_columns, private_quantiles
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -80,14 +81,22 @@ def run_linear(rows, folder, record, **how):
     return list(record[:2])  # later rounds depend on what was released
 
 
+def run_quantiles(rows, folder, record):
+    record.clear()
+    bounds = {"a": (-3, 4), "b": (-1, 6)}
+    private_quantiles(parts_of(rows, folder), bounds=bounds, accountant=budget(40.0))
+    return list(record)
+
+
 @pytest.mark.filterwarnings("ignore:more than a quarter of the cells")
-def test_sums_move_by_what_is_charged(tmp_path, monkeypatch):
+@pytest.mark.parametrize("run", [run_linear, run_quantiles])
+def test_sums_move_by_what_is_charged(run, tmp_path, monkeypatch):
     record, rows = asked(monkeypatch), table(600, 40)
     owner = rows[OWNER].value_counts().index[0]
-    first = run_linear(rows, tmp_path / "0", record)
+    first = run(rows, tmp_path / "0", record)
     distances = []
     for index, other in enumerate(neighbours(rows, owner, np.random.default_rng(0))):
-        again = run_linear(other, tmp_path / str(index + 1), record)
+        again = run(other, tmp_path / str(index + 1), record)
         distances.append(moves(first, again))
     assert 0.01 < max(distances) <= 1
 
@@ -143,7 +152,14 @@ def every_row_counts(owner_of_row, n):
 def test_planted_rows_of_an_owner_that_each_count_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(_private_source.People, "of_numbers", staticmethod(every_row_counts))
     with pytest.raises(AssertionError):
-        test_sums_move_by_what_is_charged(tmp_path, monkeypatch)
+        test_sums_move_by_what_is_charged(run_linear, tmp_path, monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore:bounds")
+def test_planted_quantiles_of_rows_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(_number_columns.People, "of_numbers", staticmethod(every_row_counts))
+    with pytest.raises(AssertionError):
+        test_sums_move_by_what_is_charged(run_quantiles, tmp_path, monkeypatch)
 
 
 def by_position(hashes, n_teachers):
@@ -151,7 +167,7 @@ def by_position(hashes, n_teachers):
 
 
 def test_planted_teachers_by_position_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_part_shards, "teachers_of_hashes", by_position)
+    monkeypatch.setattr(_partition, "teachers_of_hashes", by_position)
     with pytest.raises(AssertionError):
         test_one_ballot_changes(tmp_path)
 
@@ -164,4 +180,4 @@ def test_planted_buckets_by_part_are_found(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_exchange.Exchange, "_buckets", buckets)
     with pytest.raises(AssertionError):
-        test_sums_move_by_what_is_charged(tmp_path, monkeypatch)
+        test_sums_move_by_what_is_charged(run_linear, tmp_path, monkeypatch)

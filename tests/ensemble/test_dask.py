@@ -35,7 +35,7 @@ def test_a_dask_cluster_gives_the_same_labels():
     y = (X[:, 0] > 0).astype(int)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
         ) as cluster,
         distributed.Client(cluster, timeout="30s"),
         parallel_config(backend="dask"),

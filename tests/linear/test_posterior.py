@@ -70,7 +70,8 @@ def test_slopes_against_finite_differences():
     X, reference = rows(500, rng), reference_rows(rows(100, rng))
     y, beta = labels(X, rng), rng.normal(size=(6, 1))
     rounds = [released(X, y, reference, scale * beta, 0.02, rng) for scale in (0.0, 0.7)]
-    whitened = WhitenedRounds(rounds, reference, 500, beta)
+    p = reference.probabilities(beta)
+    whitened = WhitenedRounds(rounds, reference, 500, p, np.zeros(len(p)))
     slopes = whitened.slopes(beta)
     for index in range(6):
         change = np.zeros((6, 1))
@@ -92,9 +93,9 @@ def test_error_covariance_against_simulation(omitted):
     theory = ReferenceRows(Design(many), weights, 1e12 if omitted == "rows" else n_public)
     asked = -0.5 * truth
     round_ = released(many[:2], np.zeros(2, np.intp), theory, asked, noise, rng)
-    whitened = WhitenedRounds([round_], theory, n, truth)
-    covariance = whitened._roots[0].T @ whitened._roots[0]
     p = theory.probabilities(truth)
+    whitened = WhitenedRounds([round_], theory, n, p, np.zeros(len(p)))
+    covariance = whitened._roots[0].T @ whitened._roots[0]
     if omitted == "noise":
         covariance -= noise**2 * np.eye(5)
     if omitted == "sample":
@@ -153,3 +154,26 @@ def test_swapped_classes_change_the_signs_of_coefficients():
         for codes in (y, 1 - y)
     )
     np.testing.assert_allclose(first, -swapped, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_category_that_public_rows_hold_too_rarely_keeps_a_small_effect(seed):
+    # Twice as many private rows as public ones have the first category, and none of them the
+    # second class, so the released mean is beyond what any coefficient explains. Updates of the
+    # prior variances then moved the coefficient to -33.
+    rng = np.random.default_rng(seed)
+    n, n_categories = 100_000, 8
+
+    def copies_of_a_column(n_rows, share):
+        codes = np.where(rng.random(n_rows) < share, 0, rng.integers(1, n_categories, n_rows))
+        copies = [np.where(rng.random(n_rows) < 0.25, rng.permutation(codes), codes) for _ in "abc"]
+        return codes, np.concatenate([np.eye(n_categories)[copy] for copy in copies], axis=1)
+
+    codes, X = copies_of_a_column(n, 0.02)
+    y = (rng.random(n) < np.where(codes == 0, 0.0, 0.3)).astype(np.intp)
+    reference = reference_rows(copies_of_a_column(300, 0.01)[1])
+    start = Posterior.initial(X.shape[1], 1, 3)
+    round_ = released(X, y, reference, start.coefficients, 1e-4, rng)
+    columns = [PriorGroup(slice(first, first + 8), np.eye(8)) for first in (0, 8, 16)]
+    posterior = fit_posterior([round_], reference, columns, start, n)
+    assert np.abs(posterior.coefficients[1:]).max() < 3

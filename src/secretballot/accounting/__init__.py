@@ -8,17 +8,21 @@ from secretballot._errors import (
     CompletedInterrupt,
     LedgerError,
     PrivacyLeakWarning,
+    WitnessError,
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._budget_view import budget_view as budget_view
 from secretballot.accounting._random import is_seeded as is_seeded
 from secretballot.accounting._random import noise_generator as noise_generator
+from secretballot.accounting._release_words import entry_text as entry_text
 from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.accounting.pricing import answered_rows as answered_rows
 from secretballot.accounting.reserving import Reservation
+from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
 from secretballot.ledger import Scope
@@ -29,6 +33,7 @@ __all__ = [
     "PrivacyRemaining",
     "PrivacyStatement",
     "Reservation",
+    "Witness",
     "Scope",
     "RenyiCost",
     "GaussianCost",
@@ -40,6 +45,7 @@ __all__ = [
     "BudgetExceededError",
     "CompletedInterrupt",
     "LedgerError",
+    "WitnessError",
     "PrivacyLeakWarning",
 ]
 

@@ -18,6 +18,7 @@ from secretballot.accounting._random import RandomState, is_seeded, noise_genera
 from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting.reserving import Reservation, ReservedPayment, Reserving
+from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
     AskedOrder,
@@ -125,6 +126,7 @@ class PrivacyAccountant(Reserving):
         unit: str | None = None,
         relation: str | None = None,
         moved: bool = False,
+        witness: Witness | None = None,
     ) -> PrivacyAccountant:
         """Continue the budget of an existing ledger.
 
@@ -141,6 +143,9 @@ class PrivacyAccountant(Reserving):
             Continue with a copy, or with a backup that was restored, and record that. Otherwise it
             is refused: it and the original could spend the budget twice. Right only if *the
             original is gone with nothing spent that is not in this file*.
+        witness : Witness, default=None
+            Signed heads of the ledger from elsewhere. A ledger that lacks the newest is refused,
+            also with `moved`: it was restored, or is another. No head yet warns.
 
         Returns
         -------
@@ -150,6 +155,8 @@ class PrivacyAccountant(Reserving):
         ------
         LedgerError
             If it is missing, no ledger, altered, a copy, or of another budget.
+        WitnessError
+            A LedgerError: if it lacks the newest head, or the witness can't be read.
         """
         ledger = Ledger.open(path)
         budget = ledger.budget
@@ -162,6 +169,11 @@ class PrivacyAccountant(Reserving):
                     f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
                     "it as it is."
                 )
+        if witness is not None:
+            log = witness.read()
+            log.check_newest(ledger)
+            if log.empty_note:
+                warn(log.empty_note)
         if damage := ledger.settle(moved=moved):
             warn(damage)
         warn_data_dependent(budget)

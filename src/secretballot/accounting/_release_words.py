@@ -1,9 +1,13 @@
-"""Names of mechanisms in plain words, for a privacy statement."""
+"""Names of mechanisms in plain words, for a privacy statement, and lines of entries."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from secretballot._tables import mechanism_text
+from secretballot.ledger import LedgerEntry
 
 _VOTED_CLASS = "the class with the most votes, after noise"
 _VOTED_LABELS = "the labels with the most votes, after noise"
@@ -46,6 +50,18 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
     words = words or "answers of a mechanism that is not the library's"
     measured = f" ({facts['measured']})" if "measured" in facts else ""
     return f"{words}{measured}{_model_words(facts)}"
+
+
+def entry_text(entry: LedgerEntry) -> str:
+    """Describe an entry on one line: its mechanism, and what became of a reservation."""
+    mechanism = mechanism_text(json.loads(entry.mechanism))
+    if entry.reservation is None or entry.is_release:
+        return mechanism
+    if entry.is_refund:
+        return f"settled: {mechanism}"
+    n_rows, n_answers = entry.reservation.plans[-1]
+    answers = "" if n_answers is None else f" and {n_answers} answers"
+    return f"reserved {n_rows} rows{answers}: {mechanism}"
 
 
 def _model_words(facts: Mapping[str, Any]) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
+from importlib.resources import files
 from typing import Any
 
 from secretballot._tables import plain_number, visible
 from secretballot._views import Shown, View, html_page
 from secretballot.accounting._assumptions import grounds
+from secretballot.accounting._registry_fields import registry_fields
 from secretballot.accounting._release_words import release_words
 from secretballot.accounting._released import Released, contents
 from secretballot.accounting._replay import spent_by_level
@@ -18,7 +20,11 @@ from secretballot.accounting._report import PrivacySpent
 from secretballot.accounting._statement_view import statement_view
 from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
+from secretballot.accounting.witnessing import Witness
 from secretballot.ledger import Budget, Ledger, LevelBudget
+
+#: Kind and version of the plain values of a statement.
+_FORMAT = {"format": "secretballot privacy statement", "version": 1}
 
 _WHOLE = "No entry is missing at the end of the ledger. That could not be checked here."
 
@@ -71,10 +77,13 @@ class PrivacyStatement(Shown):
     completeness_note : str
         Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
         is.
+    witness : dict or None
+        The signed heads that the ledger was checked against: ``n_heads``, and of the newest
+        ``n_entries``, ``time`` and ``key_id`` (None if there is no head). None without a witness.
 
     Examples
     --------
-    >>> from secretballot.accounting import PrivacyAccountant
+    >>> from secretballot.accounting import PrivacyAccountant, PrivacyStatement
     >>> statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="owner").statement()
     >>> statement
     <PrivacyStatement: epsilon=1, delta=1e-05 per owner, 0 releases>
@@ -82,6 +91,8 @@ class PrivacyStatement(Shown):
     Who is protected: Every owner (a person, say), with everything that the owner
     >>> statement.to_dict()["levels"][0]["epsilon"]
     1.0
+    >>> PrivacyStatement.json_schema()["properties"]["unit"]["enum"]
+    ['row', 'owner', 'label', 'voter']
     """
 
     summary: dict[str, str]
@@ -101,13 +112,15 @@ class PrivacyStatement(Shown):
     head: str | None
     completeness_note: str = ""
     is_temporary: bool = False
+    witness: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, ledger: Ledger) -> PrivacyStatement:
-        """Read a ledger, check it, and state what it holds."""
+    def of(cls, ledger: Ledger, witness: Witness | None = None) -> PrivacyStatement:
+        """Read a ledger, check it, against signed heads as well, and state what it holds."""
+        log = None if witness is None else witness.read()
         completeness_note = ledger.completeness_note()
         header, walk = ledger.header(), ledger.walk()
-        held = contents(walk)
+        held = contents(walk if log is None else log.compared(ledger, walk))
         budget, totals = header.budget, walk.totals
         sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
@@ -145,19 +158,68 @@ class PrivacyStatement(Shown):
             head=None if sensitive else totals.digest,
             completeness_note=completeness_note,
             is_temporary=ledger.is_temporary,
+            witness=None if log is None else log.summary(),
         )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
-        """Return the statement that `to_dict` gave the values of."""
-        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **lists})
+        """Return the statement that `to_dict` gave the values of; ValueError if they are of none.
+
+        What the values say is not checked: whoever sends them answers for them.
+        """
+        kind = {name: values.get(name) for name in _FORMAT}
+        if kind != _FORMAT:
+            raise ValueError(
+                f"these values have {_named(kind)}, and a statement has {_named(_FORMAT)}: they "
+                "are of something else, or of another version of secretballot."
+            )
+        own, names = {**values}, {field.name for field in fields(cls)}
+        for name in _FORMAT:
+            del own[name]
+        if wrong := names.symmetric_difference(own):
+            raise ValueError(
+                f"a statement has the fields of PrivacyStatement.json_schema(); {sorted(wrong)} "
+                "are missing or unknown."
+            )
+        lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
+        return cls(**{**own, **lists})
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of what `to_dict` gives, with descriptions."""
+        file = files("secretballot.accounting").joinpath("statement.schema.json")
+        schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return schema
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``."""
+        """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``.
+
+        They begin with ``format`` and ``version``, and `json_schema` describes each.
+        """
         # Through text: a copy, which shares nothing with this object, and surely plain.
-        plain: dict[str, Any] = json.loads(json.dumps(vars(self), allow_nan=False))
+        values = {**_FORMAT, **vars(self)}
+        plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
         return plain
+
+    def to_registry(self) -> dict[str, Any]:
+        """Return what an entry of the public registry of deployments can take from the statement.
+
+        The registry [1]_ collects uses of differential privacy. Its other fields, such as name,
+        curator, intended use, data domain and model of deployment, are the owner's to fill in.
+        ValueError without a guarantee: if accounting is data dependent, or the budget overspent.
+
+        Returns
+        -------
+        dict
+            Fields of the groups ``dp_variant``, ``privacy_loss``, ``accounting`` and
+            ``implementation`` of a ``deployment``, as of July 2026.
+
+        References
+        ----------
+        .. [1] Nanayakkara, Ghazi and Vadhan, "Practitioners' perspectives on a differential privacy
+           deployment registry" (2025), arXiv:2509.13509.
+        """
+        return registry_fields(self)
 
     def to_html(self) -> str:
         """Return a fragment of HTML, escaped."""
@@ -195,6 +257,10 @@ class PrivacyStatement(Shown):
             f"<PrivacyStatement: epsilon={epsilons}, delta={self.levels[0]['delta']:g} per "
             f"{self.unit}, {releases} releases>"
         )
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return " and ".join(f"{name}={value!r}" for name, value in values.items())
 
 
 def _level(level: LevelBudget, spent: PrivacySpent, budget: Budget) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from secretballot.distributed._buckets import BucketRows as BucketRows
 from secretballot.distributed._buckets import Buckets as Buckets
 from secretballot.distributed._buckets import read_bucket as read_bucket
 from secretballot.distributed._engine import Engine as Engine
+from secretballot.distributed._exchange import Division as Division
 from secretballot.distributed._exchange import Exchange as Exchange
+from secretballot.distributed._exchange import OwnerHashes as OwnerHashes
 from secretballot.distributed._part_counts import count_groups as count_groups
 from secretballot.distributed._private_parts import PrivateParts as PrivateParts
 from secretballot.distributed._tasks import PartError as PartError

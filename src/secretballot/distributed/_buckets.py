@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,17 @@ from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._owners import check_kinds
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine
-from secretballot.distributed._exchange import OWNER, Exchange
-from secretballot.distributed._tasks import map_tasks
+from secretballot.distributed._exchange import (
+    FIRST,
+    LEVEL,
+    OWNER,
+    TEACHER,
+    Division,
+    Exchange,
+    LevelColumn,
+)
+from secretballot.distributed._part_owners import ID_FORMS
+from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +46,25 @@ class BucketRows(NamedTuple):
     frame : DataFrame of shape (n_rows, n_columns)
     hashes : ndarray of shape (n_rows,)
         Hash of each row's owner.
+    levels : ndarray of shape (n_rows,) or None
+        Position of each owner's level.
+    teachers : ndarray of shape (n_rows,) or None
+        Teacher of each row. A row is there once for each of its teachers.
+    is_first : ndarray of shape (n_rows,) or None
+        True for the rows of one of an owner's teachers.
     """
 
     frame: pd.DataFrame
     hashes: NDArray[np.uint64]
+    levels: NDArray[np.integer[Any]] | None = None
+    teachers: NDArray[np.integer[Any]] | None = None
+    is_first: NDArray[np.bool_] | None = None
+
+    def once(self) -> BucketRows:
+        """Return each row once, over all buckets."""
+        if self.is_first is None or self.is_first.all():
+            return self
+        return BucketRows(self.frame[self.is_first], self.hashes[self.is_first])
 
 
 @dataclass(frozen=True)
@@ -65,7 +90,12 @@ class Buckets:
 
     @classmethod
     def of(
-        cls, parts: PrivateParts, names: list[str], key: bytes, n_teachers: int | None = None
+        cls,
+        parts: PrivateParts,
+        names: list[str],
+        key: bytes,
+        division: Division | None = None,
+        levels: tuple[str, ...] = (),
     ) -> Buckets:
         """Bring the rows of each owner together; the caller deletes them.
 
@@ -73,11 +103,13 @@ class Buckets:
         ----------
         parts : PrivateParts
         names : list of str
-            Columns that are read, the targets apart.
+            Columns that are read, those of targets too.
         key : bytes
             Key of the hash of owners.
-        n_teachers : int or None
-            Number of teachers, all of whose rows go to one bucket.
+        division : Division or None
+            Division of owners among teachers.
+        levels : tuple of str
+            Names of the levels in the parts' column of budgets. None: it is not read.
         """
         if parts.owners is None:
             raise ValueError(
@@ -90,18 +122,18 @@ class Buckets:
             exchange = Exchange(
                 paths=parts._paths,
                 folder=folder.path,
-                columns=[*names, *parts.targets],
+                columns=names,
                 owners=parts.owners,
                 key=key,
-                n_buckets=_choose_n_buckets(parts, n_teachers),
-                n_teachers=n_teachers,
+                n_buckets=_choose_n_buckets(parts, division),
+                division=division,
+                budgets=LevelColumn(str(parts.budgets), levels) if levels else None,
                 listed=None if listed is None else np.sort(listed.hashes(key)),
             )
-            exchange.make_folders()
-            _write(exchange, parts._engine, "" if listed is None else listed.kind)
-            count = partial(count_owners, exchange)
-            tasks = map_tasks(parts._engine, folder.path, count, exchange.n_buckets, "bucket")
-            counts = dict(tasks)
+            is_one_form = _write(exchange, parts._engine, "" if listed is None else listed.kind)
+            counts = _count(exchange, parts._engine)
+            if not is_one_form and listed is None:
+                _warn_of_like(exchange, parts._engine, sum(counts.values()))
         except BaseException:
             folder.delete()
             raise
@@ -115,6 +147,12 @@ class Buckets:
         They come in any order.
         """
         return self._map(partial(_of_filled, function, self.filled), len(self.filled), what)
+
+    def count_levels(self) -> NDArray[np.intp]:
+        """Count the owners of each level: public."""
+        assert self.exchange.budgets is not None
+        count = partial(count_levels, n_levels=len(self.exchange.budgets.levels))
+        return np.asarray(sum(self.map_rows(count)))
 
     def map_all(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
         """Yield the results of a function of the numbers of all buckets, in any order."""
@@ -140,32 +178,57 @@ def read_bucket(exchange: Exchange, bucket: int) -> BucketRows:
     table = exchange.read_bucket(bucket)
     if table is None:
         return BucketRows(pd.DataFrame(columns=exchange.columns), np.empty(0, dtype=np.uint64))
-    hashes = table[OWNER].to_numpy()
-    return BucketRows(table.drop_columns([OWNER]).to_pandas(), hashes)
+    frame = table.select(exchange.columns).to_pandas()
+    added = [
+        table[name].to_numpy() if name in table.column_names else None
+        for name in (LEVEL, TEACHER, FIRST)
+    ]
+    return BucketRows(frame, table[OWNER].to_numpy(), *added)
 
 
 def count_owners(exchange: Exchange, bucket: int) -> int:
     """Count the owners of one bucket."""
     table = exchange.read_bucket(bucket)
-    return 0 if table is None else len(np.unique(table[OWNER].to_numpy()))
+    if table is None:
+        return 0
+    hashes = table[OWNER].to_numpy()
+    return len(np.unique(hashes[table[FIRST].to_numpy()] if exchange.division else hashes))
 
 
-def _choose_n_buckets(parts: PrivateParts, n_teachers: int | None) -> int:
+def count_levels(rows: BucketRows, n_levels: int) -> NDArray[np.intp]:
+    """Count the owners of one bucket by level; refuse an owner of two levels."""
+    assert rows.levels is not None
+    owners, numbers = np.unique(rows.hashes, return_inverse=True)
+    level_of = np.empty(len(owners), dtype=np.intp)
+    level_of[numbers] = rows.levels
+    if (level_of[numbers] != rows.levels).any():
+        raise PartError(
+            "the column of budgets gives the rows of an owner different levels; an owner has one."
+        )
+    return np.bincount(level_of, minlength=n_levels)
+
+
+def _choose_n_buckets(parts: PrivateParts, division: Division | None) -> int:
     import pyarrow.parquet as pq
 
     n_buckets = parts._n_buckets
     if n_buckets is None:
         n_rows = sum(pq.read_metadata(path).num_rows for path in parts._paths)
         n_buckets = min(max(n_rows // _BUCKET_ROWS, 1), _MOST_BUCKETS)
-    return n_buckets if n_teachers is None else min(n_buckets, n_teachers)
+    return n_buckets if division is None else min(n_buckets, division.n_teachers)
 
 
-def _write(exchange: Exchange, engine: Engine, listed_kind: str) -> None:
-    """Write all parts into buckets; `listed_kind` is that of the public list's ids, if any."""
-    kinds, n_rows, n_left_out = {listed_kind}, 0, 0
+def _write(exchange: Exchange, engine: Engine, listed_kind: str = "") -> bool:
+    """Write all parts into buckets; return True if ids of owners are all in one form.
+
+    `listed_kind` is that of the public list's ids, if any.
+    """
+    exchange.make_folders()
+    kinds, forms, n_rows, n_left_out = {listed_kind}, frozenset(ID_FORMS), 0, 0
     n_parts = len(exchange.paths)
     for _, part in map_tasks(engine, exchange.folder, exchange.write_part, n_parts, "part"):
         kinds.add(part.kind)
+        forms &= part.forms
         n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
     check_kinds(kinds - {""})
     if n_rows == 0:
@@ -174,6 +237,28 @@ def _write(exchange: Exchange, engine: Engine, listed_kind: str) -> None:
         warn(
             f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "
             f"were left out. {NOT_FOR_PUBLICATION}",
+            PrivacyLeakWarning,
+        )
+    return bool(forms)
+
+
+def _count(exchange: Exchange, engine: Engine) -> dict[int, int]:
+    count = partial(count_owners, exchange)
+    return dict(map_tasks(engine, exchange.folder, count, exchange.n_buckets, "bucket"))
+
+
+def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
+    """Warn of ids that differ in case or outer spaces alone, as those of one person may."""
+    folder = os.path.join(exchange.folder, "plain-ids")
+    os.mkdir(folder, 0o700)
+    plain = replace(exchange, folder=folder, columns=[], division=None, budgets=None, is_plain=True)
+    _write(plain, engine)
+    n_like = n_owners - sum(_count(plain, engine).values())
+    if n_like:
+        warn(
+            f"{n_like} of {n_owners} owner ids differ from others in case or in spaces at their "
+            "ends alone, and count as owners of their own. If they are one person, it is protected "
+            f"less than was stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,30 @@ _MISSING = (
 )
 
 
-def hash_column(column: pa.Array, key: bytes) -> tuple[str, NDArray[np.uint64]]:
-    """Return the kind of the owner ids of a column, and the hash of each row's.
+#: Forms of ids, which are functions of an id in lower case and without outer spaces. Ids of one
+#: form don't differ in case or outer spaces alone.
+ID_FORMS = ("lower", "upper")
 
-    They are those of `Owners.hashes`.
+
+class HashedOwners(NamedTuple):
+    """Owners of the rows of a batch.
+
+    Attributes
+    ----------
+    kind : {"integer", "string", "bytes"}
+    hashes : ndarray of shape (n_rows,)
+        Hash of each row's owner, as of `Owners.hashes`.
+    forms : frozenset of str
+        Forms that all ids have.
     """
+
+    kind: str
+    hashes: NDArray[np.uint64]
+    forms: frozenset[str] = frozenset(ID_FORMS)
+
+
+def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
+    """Hash the owner ids of a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -34,12 +53,12 @@ def hash_column(column: pa.Array, key: bytes) -> tuple[str, NDArray[np.uint64]]:
         raise PartError(_MISSING)
     kind = column.type
     if pa.types.is_integer(kind) and kind != pa.uint64():
-        return "integer", hash_integers(column.to_numpy().astype(np.int64), key)
+        return HashedOwners("integer", hash_integers(column.to_numpy().astype(np.int64), key))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        plain = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        plain = plain_texts(column)
         if pc.any(pc.is_in(plain, pa.array(sorted(MISSING_IDS), type=plain.type))).as_py():
             raise PartError(_MISSING)
-        return "string", _hash_text_column(column, key)
+        return HashedOwners("string", _hash_text_column(column, key), _forms(column, plain))
     values: list[Any] = column.to_pylist()
     try:
         owners = Owners.read(values, len(values))
@@ -48,7 +67,39 @@ def hash_column(column: pa.Array, key: bytes) -> tuple[str, NDArray[np.uint64]]:
             f"the column of owners ({kind}) has ids that are missing, or neither texts nor whole "
             "numbers."
         ) from None
-    return owners.kind, owners.hashes(key)[owners.of_row]
+    hashes = owners.hashes(key)[owners.of_row]
+    if owners.kind == "integer":
+        return HashedOwners(owners.kind, hashes)
+    # Texts of unusual types, and bytes.
+    is_lower = plain_texts(column).to_pylist() == values
+    return HashedOwners(owners.kind, hashes, frozenset({"lower"} if is_lower else ()))
+
+
+def plain_texts(column: pa.Array) -> pa.Array:
+    """Return texts, or bytes, in lower case and without outer spaces."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    return pa.array([_plain_id(id_) for id_ in column.to_pylist()])
+
+
+def _plain_id(id_: str | bytes) -> str | bytes:
+    if isinstance(id_, str):
+        return id_.strip().lower()
+    text = id_.decode("utf-8", "surrogateescape").strip().lower()
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _forms(column: pa.Array, plain: pa.Array) -> frozenset[str]:
+    """Return the forms that all texts of a column have, given its plain texts."""
+    import pyarrow.compute as pc
+
+    changed = {"lower": plain, "upper": pc.ascii_upper(plain)}
+    return frozenset(
+        form for form, texts in changed.items() if pc.all(pc.equal(column, texts)).as_py()
+    )
 
 
 def _hash_text_column(column: pa.Array, key: bytes) -> NDArray[np.uint64]:

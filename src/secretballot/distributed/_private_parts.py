@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from secretballot._owners import Owners
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine, as_engine
-from secretballot.distributed._exchange import OWNER
+from secretballot.distributed._exchange import FIRST, LEVEL, OWNER, TEACHER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,8 @@ class PrivateParts:
         Column of owner ids: texts or whole numbers. None is for proportions alone.
     groups : str, default=None
         Column of the public groups whose proportions are published.
+    budgets : str, default=None
+        Column of the owners' levels, texts: for fits whose accountant has several.
     owner_ids : array-like of shape (n_owners,), default=None
         Public list of all owners, which was not taken from these rows. An owner without rows counts
         too, and rows of others are left out. None: the ids that are present are public, so that
@@ -87,6 +89,7 @@ class PrivateParts:
         y: str | Sequence[str],
         owners: str | None = None,
         groups: str | None = None,
+        budgets: str | None = None,
         owner_ids: ArrayLike | None = None,
         engine: Any = None,
         scratch: str | Path | None = None,
@@ -96,6 +99,7 @@ class PrivateParts:
         self.y = y if isinstance(y, str) else list(y)
         self.groups = groups
         self.owners = owners
+        self.budgets = budgets
         self._engine: Engine = as_engine(engine)
         self._scratch = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
         if n_buckets is not None and n_buckets < 1:
@@ -103,10 +107,16 @@ class PrivateParts:
         self._n_buckets = n_buckets
         self._listed = None if owner_ids is None else Owners.read(owner_ids, len(owner_ids))  # type: ignore[arg-type]
         self._staged: PrivateFolder | None = None
-        needed = [name for name in (owners, groups, *self.targets) if name is not None]
+        if budgets is not None and owner_ids is not None:
+            raise ValueError(
+                f"budgets={budgets!r} beside owner_ids: an owner of the list without rows has no "
+                "level. Leave one of them out."
+            )
+        needed = [name for name in (owners, groups, budgets, *self.targets) if name is not None]
         if len(set(needed)) < len(needed):
             raise ValueError(
-                f"y={y!r}, owners={owners!r}, groups={groups!r}: give another column for each."
+                f"y={y!r}, owners={owners!r}, groups={groups!r}, budgets={budgets!r}: give another "
+                "column for each."
             )
         self._columns = _shared_columns(self._paths, needed)
 
@@ -169,6 +179,11 @@ class PrivateParts:
         return len(self._paths)
 
     @property
+    def n_listed(self) -> int | None:
+        """Number of owners in `owner_ids`, each counted once."""
+        return None if self._listed is None else len(self._listed.ids)
+
+    @property
     def targets(self) -> list[str]:
         """Columns of `y`."""
         return [self.y] if isinstance(self.y, str) else self.y
@@ -176,14 +191,19 @@ class PrivateParts:
     @property
     def columns(self) -> list[str]:
         """Columns of the rows, without `y` and `owners`."""
-        other_columns = (self.owners, self.groups, *self.targets)
-        return [name for name in self._columns if name not in other_columns]
+        return [name for name in self.columns_with_targets if name not in self.targets]
+
+    @property
+    def columns_with_targets(self) -> list[str]:
+        """Columns of the rows, and those of `y`, in the order of the parts."""
+        others = (self.owners, self.groups, self.budgets)
+        return [name for name in self._columns if name not in others]
 
     def check_alone(self, **arguments: object) -> None:
         """Refuse arguments, by name, whose values are columns of the parts."""
         for name, value in arguments.items():
             if value is not None:
-                remedy = "Levels of parts are not supported."
+                remedy = "Give PrivateParts(..., budgets=), the column of levels."
                 raise ValueError(
                     f"{name} was given beside PrivateParts, which have columns of y and owners. "
                     + (remedy if name == "budgets" else "Leave it out.")
@@ -205,10 +225,10 @@ class PrivateParts:
         for name in names:
             if name in self.targets:
                 raise ValueError(f"X_public has the column {name!r}, which is to be learned.")
-            if name in (self.owners, self.groups):
+            if name in (self.owners, self.groups, self.budgets):
                 raise ValueError(
-                    f"X_public has the column {name!r}, which names owners or groups: leave it "
-                    "out, or choose columns."
+                    f"X_public has the column {name!r}, which names owners, groups or levels: "
+                    "leave it out, or choose columns."
                 )
             if name not in self._columns:
                 raise ValueError(
@@ -270,8 +290,8 @@ def _shared_columns(paths: list[str], needed: Sequence[str]) -> list[str]:
             _check_like(schema, first, f"part {index} ({os.path.basename(path)!r})")
         first = first or schema
     assert first is not None
-    if OWNER in first.names:
-        raise ValueError(f"{OWNER!r} is the name of a column; rename it.")
+    for name in {OWNER, LEVEL, TEACHER, FIRST} & set(first.names):
+        raise ValueError(f"{name!r} is the name of a column; rename it.")
     return list(first.names)
 
 

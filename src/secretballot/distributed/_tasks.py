@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
+from secretballot._progress import ProgressTask
 from secretballot.distributed._engine import Engine
 
 T = TypeVar("T")
@@ -31,6 +33,35 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
             f"y={columns!r} has missing cells, or others than what is learned: the declared "
             f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__})."
         ) from None
+
+
+class _Silence:
+    """Context of tasks in which this process shows no warnings: a worker's log is read by others.
+
+    Filters of warnings belong to the process, and tasks may run in several threads of it: the
+    last one to end restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_running = threading.Lock(), 0
+        self._filters = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_running:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+            self._n_running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_running -= 1
+            if not self._n_running:
+                self._filters.__exit__(None, None, None)
+
+
+_SILENCE = _Silence()
 
 
 @dataclass(frozen=True)
@@ -56,7 +87,7 @@ def map_tasks(
         Function from the number of a task to its result.
     n_tasks : int
     what : str
-        What a task is about, for errors: "part", for instance.
+        What a task is about, for errors and progress: "part", for instance.
 
     Raises
     ------
@@ -70,13 +101,15 @@ def map_tasks(
         cloudpickle.dump(function, file)
     done: set[int] = set()
     try:
-        for result in engine.map(partial(_run, path), n_tasks):
-            assert isinstance(result, _Result)
-            if result.error:
-                raise ValueError(f"{what} {result.index}: {result.error}")
-            if result.index not in done:
-                done.add(result.index)
-                yield result.index, result.value
+        with ProgressTask(f"{what}s", n_tasks) as progress:
+            for result in engine.map(partial(_run, path), n_tasks):
+                assert isinstance(result, _Result)
+                if result.error:
+                    raise ValueError(f"{what} {result.index}: {result.error}")
+                if result.index not in done:
+                    done.add(result.index)
+                    progress.advance()
+                    yield result.index, cast("T", result.value)
     finally:
         os.remove(path)
     if len(done) < n_tasks:
@@ -87,8 +120,7 @@ def map_tasks(
 def _run(path: str, index: int) -> _Result[object]:
     """Run one task on a worker. An error of another library may quote private values."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a worker's log is read by others
+        with _SILENCE:
             return _Result(index, _function(path)(index))
     except PartError as error:
         return _Result(index, error=str(error))

@@ -42,6 +42,7 @@ from secretballot.ensemble.advice import (
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels
+from secretballot.ensemble.individual import level_names as level_names
 from secretballot.ensemble.student import NoisyVoteLogisticRegression, PrivateChoice, PublicStudent
 from secretballot.ensemble.tables import TableEncoder, make_table_pipeline
 

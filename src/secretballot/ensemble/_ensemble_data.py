@@ -108,7 +108,9 @@ class EnsembleData:
 
     def shards(self, randomness: Randomness) -> Shards:
         """Return the positions of the rows of each teacher."""
-        return self.facts.plan.assign(OwnedRows(_num_samples(self.X), self.owners), randomness)
+        levels = None if self.facts.levels is None else self.facts.levels.of_row
+        rows = OwnedRows(_num_samples(self.X), levels, self.owners)
+        return self.facts.plan.assign(rows, randomness)
 
 
 class FitArguments(NamedTuple):

@@ -104,11 +104,6 @@ def _run(
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
         choice = StudentChoice.prepare(ensemble, data, labelling)
-        if choice is not None and data.parts is not None:
-            raise ValueError(
-                "student=PrivateChoice(...) compares students on private rows, and rows in parts "
-                "are not read again for it. Give one student."
-            )
         check = _public_rows_check(ensemble, data, labelling)
         share = labels_share(ensemble.student) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
@@ -152,7 +147,6 @@ def _run(
                 if choice is None:
                     fitted.student = train(ensemble.student)
                 else:
-                    assert not isinstance(fitted.teachers, StoredTeachers)
                     fitted.student = choice.choose(train, fitted.teachers)
                     fitted.privacy = labelling.privacy(ensemble._check_accountant())
     progress.end()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,22 +12,48 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._owner_hash import KEY_SIZE
 from secretballot._owners import Owners
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.distributed import OwnerHashes
 
 Assignment = NDArray[np.intp]
 Shards = list[NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
-class OwnedRows:
-    """Number of private rows and, where they are split by owner, the owner of each row."""
+class SplitRows(ABC):
+    """Private rows that are split among teachers.
+
+    Attributes
+    ----------
+    n_rows : int
+    levels : ndarray of shape (n_rows,) or None
+        Position of each row's level.
+    """
 
     n_rows: int
+    levels: NDArray[np.integer[Any]] | None = None
+
+    @abstractmethod
+    def split(
+        self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
+    ) -> Shards:
+        """Return the rows of each teacher: each row, or each of `rows`, goes to one teacher."""
+
+    @abstractmethod
+    def spread(
+        self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+    ) -> Shards:
+        """Return the rows of each teacher; a row goes to as many teachers as it has `copies`."""
+
+
+@dataclass(frozen=True)
+class OwnedRows(SplitRows):
+    """Rows in memory and, where they are split by owner, the owner of each row."""
+
     owners: ArrayLike | None = None
 
     def split(
         self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
     ) -> Shards:
-        """Return the rows of each teacher: each row, or each of `rows`, goes to one teacher."""
         positions = np.arange(self.n_rows) if rows is None else rows
         if self.owners is None:
             teachers = partition_rows(len(positions), n_teachers, stream)
@@ -37,13 +65,36 @@ class OwnedRows:
     def spread(
         self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
     ) -> Shards:
-        """Return the rows of each teacher; a row goes to as many teachers as it has `copies`."""
         if self.owners is None:
             rows, teachers = spread_rows(copies, n_teachers, stream)
-        else:
-            per_row = _teachers_of(self.owners, copies, n_teachers, stream)
-            rows, teachers = np.repeat(np.arange(self.n_rows), copies), np.concatenate(per_row)
-        return _shards(rows, teachers, n_teachers)
+            return _shards(rows, teachers, n_teachers)
+        read = Owners.read(self.owners, self.n_rows)
+        return _spread_owners(read.hashes, read.of_row, copies, n_teachers, stream)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedRows(SplitRows):
+    """Rows of a part, whose owners are known by their hashes.
+
+    Attributes
+    ----------
+    hashes : callable
+        Function from a key to the hash of each row's owner.
+    """
+
+    hashes: OwnerHashes
+
+    def split(
+        self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
+    ) -> Shards:
+        positions = np.arange(self.n_rows) if rows is None else rows
+        teachers = teachers_of_hashes(self.hashes(hash_key(stream))[positions], n_teachers)
+        return _shards(positions, teachers, n_teachers)
+
+    def spread(
+        self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+    ) -> Shards:
+        return _spread_owners(self.hashes, np.arange(self.n_rows), copies, n_teachers, stream)
 
 
 def _shards(rows: NDArray[np.intp], teachers: Assignment, n_teachers: int) -> Shards:
@@ -121,19 +172,36 @@ def spread_rows(
     return np.concatenate(rows), np.concatenate(teachers)
 
 
-def _teachers_of(
-    owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
-) -> list[list[int]]:
-    """Return different teachers for each row, one a copy; rows of an owner have the same ones."""
-    read = Owners.read(owners, len(copies))
-    n_copies = np.empty(len(read.ids), dtype=np.intp)
-    n_copies[read.of_row] = copies
-    chosen: list[dict[int, None]] = [{} for _ in read.ids]  # ordered sets
+def _spread_owners(
+    hashes: OwnerHashes,
+    owner_of_row: NDArray[np.intp],
+    copies: NDArray[np.intp],
+    n_teachers: int,
+    stream: np.random.SeedSequence,
+) -> Shards:
+    """Return the rows of each teacher; rows of an owner have the same teachers, one a copy.
+
+    Parameters
+    ----------
+    hashes : callable
+        Function from a key to the hash of each owner.
+    owner_of_row : ndarray of shape (n_rows,)
+    copies : ndarray of shape (n_rows,)
+        Number of teachers of each row.
+    n_teachers, stream
+    """
+    n_owners = int(owner_of_row.max(initial=-1)) + 1
+    n_copies, n_chosen = np.zeros(n_owners, dtype=np.intp), np.zeros(n_owners, dtype=np.intp)
+    n_copies[owner_of_row] = copies
+    chosen = np.full((n_owners, n_copies.max(initial=0)), -1)
     searching, attempt = np.flatnonzero(n_copies), 0
     while len(searching):
-        teachers = teachers_of_hashes(read.hashes(hash_key(stream, attempt)), n_teachers)
-        for owner in searching.tolist():
-            chosen[owner][int(teachers[owner])] = None
-        searching = np.array([at for at in searching if len(chosen[at]) < n_copies[at]], np.intp)
-        attempt += 1
-    return [list(chosen[owner]) for owner in read.of_row.tolist()]
+        teachers = teachers_of_hashes(hashes(hash_key(stream, attempt)), n_teachers)[searching]
+        is_new = (chosen[searching] != teachers[:, None]).all(axis=1)
+        owners = searching[is_new]
+        chosen[owners, n_chosen[owners]] = teachers[is_new]
+        n_chosen[owners] += 1
+        searching, attempt = np.flatnonzero(n_chosen < n_copies), attempt + 1
+    of_row = chosen[owner_of_row]
+    rows, places = np.nonzero(of_row >= 0)
+    return _shards(rows, of_row[rows, places], n_teachers)

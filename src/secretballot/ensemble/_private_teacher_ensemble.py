@@ -304,7 +304,7 @@ class PrivateTeacherEnsemble(
             unit must be ``"owner"``.
         budgets : array-like of shape (n_samples,), default=None
             Privacy level of each row, one of the accountant's; the same for all rows of an owner.
-            Levels are public, like the number of rows.
+            Levels are public, like the number of rows. None beside `PrivateParts`.
         **unsupported : object
             Refused, ``sample_weight`` in particular.
 

@@ -24,7 +24,8 @@ def show_progress(show: str | Report = "auto") -> Iterator[None]:
     """Show the progress of long work within a block.
 
     Fits and `predict_private` count teachers, `PrivateLogisticRegression` its rounds, `calibrate`,
-    `price_plan` and `plan_rows` the rows of the game, audits the pairs of neighbours. Only names of
+    `price_plan` and `plan_rows` the rows of the game, audits the pairs of neighbours. Of
+    `PrivateParts`, the parts that are exchanged and the buckets of each round. Only names of
     tasks and counts are shown. Work elsewhere is counted by the thread that waits for it.
 
     Parameters

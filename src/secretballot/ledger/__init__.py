@@ -17,7 +17,7 @@ from secretballot.ledger._budget import (
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
 from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._ledger import Ledger, Walk
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
@@ -36,6 +36,7 @@ __all__ = [
     "Scope",
     "Totals",
     "Transaction",
+    "Walk",
     "budget_levels",
     "check_cap",
     "export",

@@ -21,7 +21,7 @@ from secretballot._sklearn_compat import (
     StrOptions,
     _num_samples,
 )
-from secretballot.accounting import PrivacyAccountant, Scope
+from secretballot.accounting import PrivacyAccountant, PrivacyStatement, Scope
 from secretballot.ensemble import PublicData, public_rows
 from secretballot.linear._model_fit import FittedModel
 from secretballot.linear._price_fit import price_linear_fit
@@ -140,6 +140,23 @@ class LinearModel(
         self._label_names = fitted.label_names
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
+        assert self.accountant is not None
+        self._statement = self.accountant.statement().to_dict()
+
+    def statement(self) -> PrivacyStatement:
+        """Return the privacy statement as of the end of the fit. Free of charge.
+
+        It goes along with the model, also where there is no ledger. What was released since is in
+        the statement of the accountant.
+
+        Returns
+        -------
+        PrivacyStatement
+            The guarantee, everything that was released from the budget up to this fit, and what it
+            rests on.
+        """
+        check_is_fitted(self)
+        return PrivacyStatement.from_dict(self._statement)
 
     def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.

@@ -293,7 +293,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
             must be ``"owner"``. The number of owners is public.
         budgets : array-like of shape (n_samples,), default=None
             Level of each row, one of the accountant's; the same for all rows of an owner. Vectors
-            are weighted so that all levels use their budgets up together.
+            are weighted so that all levels use their budgets up together. None beside parts.
         **unsupported : object
             Other arguments are refused, ``sample_weight`` among them; the error says why.
 

@@ -95,7 +95,8 @@ class PartScores(ScoredRows):
     @classmethod
     def of(cls, parts: PrivateParts, columns: list[str], predict: Predict) -> PartScores:
         """Bring the rows of each owner together."""
-        buckets = Buckets.of(parts, parts.check_columns(columns), secrets.token_bytes(KEY_SIZE))
+        names = [*parts.check_columns(columns), *parts.targets]
+        buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
         return cls(buckets, columns, parts.y, predict)
 
     @property

@@ -28,8 +28,38 @@ def check_readable_numbers(
         The same, as numbers or texts.
     bounds : mapping of column to (low, high)
     """
-    for name in bounds:
-        if np.isnan(read_numbers(as_read[name])).all() and not missing_cells(cells[name]).all():
+    refuse_unreadable(bounds, count_readable(cells, as_read, bounds))
+
+
+def count_readable(
+    cells: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, ArrayLike],
+    bounds: Mapping[Hashable, tuple[float, float]],
+) -> NDArray[np.intp]:
+    """Count the numbers among the private cells of columns, and the cells that are not missing.
+
+    Parameters
+    ----------
+    cells, as_read, bounds
+        As for `check_readable_numbers`.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, 2)
+    """
+    counts = [
+        (np.isfinite(read_numbers(as_read[name])).sum(), (~missing_cells(cells[name])).sum())
+        for name in bounds
+    ]
+    return np.reshape(counts, (len(bounds), 2)).astype(np.intp)
+
+
+def refuse_unreadable(
+    bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
+) -> None:
+    """Raise ValueError as `check_readable_numbers`, given the counts of `count_readable`."""
+    for name, (n_numbers, n_present) in zip(bounds, counts.tolist(), strict=True):
+        if n_present and not n_numbers:
             raise ValueError(
                 f"no private cell of the column {name!r} can be read as the number or date that "
                 f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as "

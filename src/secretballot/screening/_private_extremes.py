@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot.schema import read_numbers
@@ -30,8 +30,33 @@ def warn_private_extremes(
     columns : mapping of column to array-like of shape (n_rows,)
         Private cells.
     """
-    people = [_people_at_ends(bounds[name], columns[name]) for name in bounds]
-    if not people or min(map(min, people)) != 1:
+    return warn_extreme_counts(parameter, bounds, count_at_bounds(bounds, columns))
+
+
+def count_at_bounds(
+    bounds: Mapping[Hashable, tuple[float, float]], columns: Mapping[Hashable, ArrayLike]
+) -> NDArray[np.intp]:
+    """Count private cells at the bounds of each column, and beyond them.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, 2, 2)
+        For each column and end: the cells at the bound, and those beyond it.
+    """
+    counts = np.zeros((len(bounds), 2, 2), dtype=np.intp)
+    for row, (name, (low, high)) in zip(counts, bounds.items(), strict=True):
+        x = read_numbers(columns[name])
+        row[:] = [[(x == low).sum(), (x < low).sum()], [(x == high).sum(), (x > high).sum()]]
+    return counts
+
+
+def warn_extreme_counts(
+    parameter: str, bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
+) -> bool:
+    """Warn as `warn_private_extremes`, given the counts of `count_at_bounds`."""
+    # A bound beyond which somebody is, is no extreme.
+    at_extremes = np.where(counts[..., 1] == 0, counts[..., 0], 0)
+    if at_extremes.min(initial=2) != 1:
         return False
     shown = ", ".join(f"{bounds[name]!r}" for name in list(bounds)[:_MOST_NAMED])
     warn(
@@ -42,12 +67,3 @@ def warn_private_extremes(
         PrivacyLeakWarning,
     )
     return True
-
-
-def _people_at_ends(pair: tuple[float, float], cells: ArrayLike) -> tuple[int, int]:
-    """Count the people who have each bound; 0 where it is not the least or largest value."""
-    x, (low, high) = read_numbers(cells), pair
-    return (
-        int((x == low).sum()) if np.nanmin(x, initial=np.inf) == low else 0,
-        int((x == high).sum()) if np.nanmax(x, initial=-np.inf) == high else 0,
-    )

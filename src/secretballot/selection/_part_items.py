@@ -39,7 +39,7 @@ def items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) ->
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
             "domain='unknown', or name one column for each public item (y=[...])."
         )
-    buckets = Buckets.of(parts, [], secrets.token_bytes(KEY_SIZE))
+    buckets = Buckets.of(parts, parts.targets, secrets.token_bytes(KEY_SIZE))
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
         for part in buckets.map_rows(partial(_count_bucket, parts.y, max_contribution)):

@@ -7,24 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from scipy.special import ndtri
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant
-from secretballot.schema import (
-    as_table,
-    check_table,
-    column_names,
-    columns_of,
-    read_bounds,
-    read_numbers,
-    warn_repeated_rows,
-)
-from secretballot.scoring import People
-from secretballot.screening import check_readable_numbers, warn_private_extremes
+from secretballot.distributed import PrivateParts
+from secretballot.schema import read_bounds
 from secretballot.selection._noisy_ranks import LEAST_ERRORS, NoisyRanks
+from secretballot.selection._number_columns import PartColumns, RankSums, TableColumns
 from secretballot.selection._rank_grid import RankGrid
 from secretballot.selection._release_scope import release_scope
 
@@ -90,7 +81,7 @@ class PrivateQuantiles(Shown):
 
 
 def private_quantiles(
-    X: ArrayLike,
+    X: ArrayLike | PrivateParts,
     q: float | ArrayLike = (0.25, 0.5, 0.75),
     *,
     bounds: ArrayLike | Mapping[Hashable, ArrayLike],
@@ -104,22 +95,22 @@ def private_quantiles(
 
     Parameters
     ----------
-    X : array-like, Series or data frame of shape (n_rows,) or (n_rows, n_columns)
+    X : array-like, Series or data frame of shape (n_rows,) or (n_rows, n_columns), or PrivateParts
         Private numbers. Cells that are no number count as missing; others are moved to the nearest
-        bound.
+        bound. Of `PrivateParts`, bounds select any columns but those of owners and groups.
     q : float or array-like of shape (n_levels,), default=(0.25, 0.5, 0.75)
         Levels between 0 and 1. Further ones cost nothing. Least and largest values depend on
         single people, and are not released.
     bounds : pair, array-like of shape (n_columns, 2) or dict
         Declared ``(low, high)`` of all columns, of each, or by column; a dict selects the columns
-        that are released. Bounds that are too wide cost little.
+        that are released, and is needed for `PrivateParts`. Bounds that are too wide cost little.
     accountant : PrivacyAccountant
         The budget of these rows. Its relation is ``"replace"``.
     epsilon : float or dict of str to float, default=None
         Largest cost of this release. None: all that remains.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row, and the accountant's unit is ``"owner"``. All owners have equal
-        weight.
+        weight. None beside `PrivateParts`.
     n_bins : int, default=1024
         Bins between the bounds: half of them even, half with widths proportional to the distance
         from 0. A quantile is known to the width of a bin at best.
@@ -172,9 +163,17 @@ def private_quantiles(
         raise TypeError(
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these rows."
         )
-    table = _private_table(X)
-    names = column_names(table) or list(range(np.shape(table)[1]))
-    declared = read_bounds(bounds, names)
+    columns = (
+        PartColumns.read(X, owners, accountant)
+        if isinstance(X, PrivateParts)
+        else TableColumns.read(X, owners, accountant)
+    )
+    if isinstance(columns, PartColumns) and not isinstance(bounds, Mapping):
+        raise ValueError(
+            f"bounds={bounds!r}: columns of parts are found by name. Give a dict, such as "
+            '{"age": (0, 120)}.'
+        )
+    declared = read_bounds(bounds, columns.names)
     if not declared:
         raise ValueError("bounds names no column; give (low, high) of at least one.")
     if len(declared) * n_bins > _ALL_BINS:
@@ -182,48 +181,37 @@ def private_quantiles(
             f"n_bins={n_bins!r} for each of {len(declared)} columns are more than {_ALL_BINS} "
             "numbers; use fewer bins, or release some of the columns."
         )
-    people = People.from_owners(accountant, owners, np.shape(table)[0])
-    cells = {
-        name: values
-        for name, values in zip(names, columns_of(table), strict=True)
-        if name in declared
-    }
-    columns = {name: read_numbers(values) for name, values in cells.items()}
-    check_readable_numbers(cells, columns, declared)
-    if owners is None:
-        warn_repeated_rows(X)
-    warn_private_extremes("bounds", declared, columns)
-    rank_grid = RankGrid.between(list(columns), declared, n_bins)
-    sums = rank_grid.sums(list(columns.values()), people.weights, people.n)
+    rank_grid = RankGrid.between(list(declared), declared, n_bins)
+    counted = columns.rank_sums(rank_grid, declared)
     scope = release_scope(accountant, epsilon)
     mechanism = accountant.calibrate(rank_grid.mechanism, 1, scope=scope)
-    _check_noise(rank_grid.error(mechanism.sigma), people)
+    _check_noise(rank_grid.error(mechanism.sigma), counted)
     released = accountant.release(
         mechanism,
-        sums,
+        counted.sums,
         scope=scope,
         random_state=random_state,
-        note={"measured": "quantiles", "n_counted": people.n},
+        note={"measured": "quantiles", "n_counted": counted.n_people},
     )
-    ranks = rank_grid.ranks(released, mechanism.sigma, people.n)
+    ranks = rank_grid.ranks(released, mechanism.sigma, counted.n_people)
     return PrivateQuantiles(
         columns=rank_grid.names,
         q=levels,
         values=ranks.quantiles(levels),
-        rank_error=ranks.error / people.n,
-        n=people.n,
-        unit=people.unit,
+        rank_error=ranks.error / counted.n_people,
+        n=counted.n_people,
+        unit=counted.unit,
         _ranks=ranks,
     )
 
 
-def _check_noise(error: float, people: People) -> None:
+def _check_noise(error: float, counted: RankSums) -> None:
     """Raise ValueError if ranks are so noisy that no column would have quantiles."""
-    if LEAST_ERRORS * error >= people.n:
+    if LEAST_ERRORS * error >= counted.n_people:
         raise ValueError(
-            f"noise would move each rank by some {error:,.0f} {people.unit}s, and there are "
-            f"{people.n:,}: no quantile could be told. Nothing was released or spent. Use a larger "
-            f"epsilon, more {people.unit}s, or bounds= of fewer columns."
+            f"noise would move each rank by some {error:,.0f} {counted.unit}s, and there are "
+            f"{counted.n_people:,}: no quantile could be told. Nothing was released or spent. Use "
+            f"a larger epsilon, more {counted.unit}s, or bounds= of fewer columns."
         )
 
 
@@ -235,17 +223,3 @@ def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:
             "value depend on single people. Use 0.01 and 0.99, say."
         )
     return levels
-
-
-def _private_table(X: ArrayLike) -> ArrayLike:
-    """Return rows as a table of one or more columns; a single column may be one-dimensional."""
-    if issparse(X):
-        raise ValueError("X is sparse; pass its columns as X.toarray().")
-    if isinstance(X, list | tuple):
-        X = np.asarray(as_table(X, None, "X"))
-    if len(np.shape(X)) == 1:
-        X = np.asarray(X).reshape(-1, 1)
-    check_table(X, "X")
-    if len(np.shape(X)) != 2 or 0 in np.shape(X):
-        raise ValueError(f"X has shape {np.shape(X)}; give at least one row, and one column.")
-    return X

@@ -30,7 +30,8 @@ def levels_of(epsilons, people, owners=None, order="renyi"):
 
 
 def rows_of(plan, n_rows, owners=None):
-    return plan.assign(OwnedRows(n_rows, owners), RANDOMNESS)
+    levels = plan.levels.of_row if hasattr(plan, "levels") else None
+    return plan.assign(OwnedRows(n_rows, levels, owners), RANDOMNESS)
 
 
 @pytest.mark.parametrize(

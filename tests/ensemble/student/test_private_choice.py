@@ -173,7 +173,9 @@ def furthest():
 
     def counts(X, y):
         return count_right_answers(
-            candidates, accountant, SimpleNamespace(X=X, y=y, owners=owners, target=target)
+            candidates,
+            accountant,
+            SimpleNamespace(X=X, y=y, owners=owners, target=target, parts=None),
         )
 
     base, moved = counts(X, y), []

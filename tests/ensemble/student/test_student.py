@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent, Randomness
 from secretballot.ensemble.student import fit_student
 from secretballot.mechanisms import GNMax
@@ -161,6 +162,21 @@ def test_to_student_holds_nothing_private(ensemble, private, public):
     assert loaded.statement() == ensemble.statement()
     assert [each["n_rows"] for each in loaded.statement().released] == [30]
     assert "cryptographic" in str(loaded.statement())
+
+
+def test_the_statement_of_a_student_that_is_sent_without_the_ledger(
+    ensemble, private, public, tmp_path
+):
+    accountant = PrivacyAccountant(epsilon=100.0, delta=1e-5, ledger=tmp_path / "named.ledger")
+    ensemble.set_params(accountant=accountant).fit(*private, X_public=public[0])
+    statement, stored = accountant.statement(), pickle.dumps(ensemble.to_student())
+    for file in tmp_path.iterdir():
+        file.unlink()
+    for handle in (b"Accountant", b"_ledger", b".ledger", bytes(tmp_path)):
+        assert handle not in stored
+    loaded = pickle.loads(stored)
+    assert loaded.statement() == statement
+    assert loaded.statement().to_dict() == loaded.privacy["statement"]
 
 
 def test_a_public_student_stays_fitted():

@@ -1,6 +1,6 @@
 """Individual budgets: copies, weights or turns of ballots, from public levels."""
 
-from secretballot.ensemble.individual._levels import Levels, check_levels
+from secretballot.ensemble.individual._levels import Levels, check_levels, level_names
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.ensemble.individual._upsampling import Upsampling
 from secretballot.ensemble.individual._vanishing import Vanishing
@@ -14,4 +14,5 @@ __all__ = [
     "Vanishing",
     "Weighting",
     "check_levels",
+    "level_names",
 ]

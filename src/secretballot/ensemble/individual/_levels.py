@@ -23,7 +23,7 @@ class Levels:
     """Levels of a budget, and the level of each row. All of it is public."""
 
     budgets: tuple[LevelBudget, ...]  # ascending in epsilon
-    of_row: NDArray[np.intp]  # position of each row's level
+    of_row: NDArray[np.intp]  # position of each row's level; none of rows in parts
     people: NDArray[np.intp]  # rows, or owners, per level
 
     @property
@@ -60,6 +60,20 @@ class Levels:
         check_integer("n", n, per_level=True)
         people = np.array([n[level.name] for level in levels], dtype=np.intp)
         return cls(levels, np.repeat(np.arange(len(levels)), people), people)
+
+    @classmethod
+    def of_people(
+        cls, people: NDArray[np.intp], accountant: PrivacyAccountant, of_row: NDArray[np.intp]
+    ) -> Levels:
+        """Return the levels of a number of people each; refuse levels of nobody."""
+        levels = _levels_of(accountant, "budgets")
+        if not people.all():
+            empty = levels[int(np.argmin(people))].name
+            raise ValueError(
+                f"no row of budgets is of the level {empty!r}, which the accountant has; open a "
+                "budget of the levels that occur, or check the spelling."
+            )
+        return cls(levels, of_row, people)
 
     def described(self, **per_level: Sequence[Any]) -> dict[str, Any]:
         """Return values per level under the levels' names."""
@@ -129,13 +143,13 @@ def check_levels(
         of_row[row] = position[name]
     of_person = of_row if owners is None else _levels_of_owners(of_row, owners)
     people = np.bincount(of_person, minlength=len(levels))
-    if not people.all():
-        empty = levels[int(np.argmin(people))].name
-        raise ValueError(
-            f"no row of budgets is of the level {empty!r}, which the accountant has; open a budget "
-            "of the levels that occur, or check the spelling."
-        )
-    return Levels(levels, of_row, people)
+    assert accountant is not None
+    return Levels.of_people(people, accountant, of_row)
+
+
+def level_names(accountant: PrivacyAccountant | None) -> tuple[str, ...]:
+    """Return the names of a budget's levels, in the order of their positions."""
+    return tuple(level.name for level in _levels_of(accountant, "budgets"))
 
 
 def _levels_of(accountant: PrivacyAccountant | None, argument: str) -> tuple[LevelBudget, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.divergences import EVERYONE
-from secretballot.ensemble._partition import OwnedRows, Shards
+from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import Votes
 from secretballot.ensemble.individual._levels import Levels
@@ -40,7 +40,7 @@ class Plan:
         """Description of the plan in the ledger."""
         return {}
 
-    def assign(self, rows: OwnedRows, randomness: Randomness) -> Shards:
+    def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
         """Assign rows to teachers by positions, owners and levels alone, not by the data."""
         return rows.split(self.n_teachers, randomness.partition())
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer
-from secretballot.ensemble._partition import OwnedRows, Shards
+from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
@@ -124,8 +124,8 @@ class _UpsamplingPlan(Plan):
     def ledger_note(self) -> dict[str, Any]:
         return {"variant": "upsampling", **self.levels.described(copies=self.copies)}
 
-    def assign(self, rows: OwnedRows, randomness: Randomness) -> Shards:
-        copies = np.array(self.copies)[self.levels.of_row]
+    def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
+        copies = np.array(self.copies)[rows.levels]
         return rows.spread(copies, self.n_teachers, randomness.partition())
 
     def individualize(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.ensemble._partition import OwnedRows, Shards
+from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
@@ -129,8 +129,8 @@ class OneLevelPlan(Plan):
         of_kind = dict(zip(self.kinds, values, strict=True))
         return tuple(of_kind[kind] for kind in self.merged)
 
-    def assign(self, rows: OwnedRows, randomness: Randomness) -> Shards:
-        kind_of_row = np.array(self.merged)[self.levels.of_row]
+    def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
+        kind_of_row = np.array(self.merged)[rows.levels]
         return [
             shard
             for part, (kind, n_teachers) in enumerate(zip(self.kinds, self.n_per_kind, strict=True))

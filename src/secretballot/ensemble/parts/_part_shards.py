@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket, target_errors
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._partition import teachers_of_hashes
 from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets
@@ -31,7 +29,8 @@ from secretballot.schema import RowSchema, copy_rows
 from secretballot.scoring import People
 from secretballot.screening import totals_outside
 
-T = TypeVar("T")
+#: Function from a table, labels and people to exact sums over the people.
+PeopleSums = Callable[[Rows, NDArray[np.generic], People], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ class ShardReader:
 
     def misfits(self, rows: BucketRows) -> tuple[int, dict[Hashable, int]]:
         """Count rows, and the misfits of each column."""
+        rows = rows.once()
         misfits = self.schema.read(rows.frame[self.columns]).misfits
         return len(rows.frame), {name: int(cells.sum()) for name, cells in misfits.items()}
 
@@ -77,9 +77,18 @@ class ShardReader:
         rows: BucketRows,
     ) -> dict[Hashable, float]:
         """Count the people whose cells are outside of the public ones, for each column."""
-        owner_of_row = np.unique(rows.hashes, return_inverse=True)[1]
-        people = People.of_numbers(owner_of_row, self.n_people)
-        return totals_outside(rows.frame[self.columns], X_public, people, categories)
+        rows = rows.once()
+        return totals_outside(rows.frame[self.columns], X_public, self.people(rows), categories)
+
+    def people(self, rows: BucketRows) -> People:
+        """Group rows by owner."""
+        return People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)
+
+    def sum(self, function: PeopleSums, rows: BucketRows) -> NDArray[np.float64]:
+        """Compute sums over the owners of rows."""
+        rows = rows.once()
+        table = self.schema.read(rows.frame[self.columns]).table
+        return function(table, self.labels(rows), self.people(rows))
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,10 @@ class PartShards:
             totals.update(part)
         return dict(totals)
 
+    def sum(self, function: PeopleSums) -> NDArray[np.float64]:
+        """Add up sums over all owners, which are exact."""
+        return np.asarray(sum(self.buckets.map_rows(partial(self.reader.sum, function))))
+
     def misfit_shares(self) -> dict[Hashable, float]:
         """Return the share of misfits of each column."""
         n_rows, counts = 0, Counter[Hashable]()
@@ -146,8 +159,8 @@ class PartShards:
 def _on_bucket(
     train: Callable[[BucketRows, range], BatchVotes], exchange: Exchange, bucket: int
 ) -> BatchVotes:
-    assert exchange.n_teachers is not None
-    numbers = teachers_of_task(exchange.n_teachers, exchange.n_buckets, bucket)
+    assert exchange.division is not None
+    numbers = teachers_of_task(exchange.division.n_teachers, exchange.n_buckets, bucket)
     return train(read_bucket(exchange, bucket), numbers)
 
 
@@ -168,10 +181,9 @@ def _train_bucket(
         labels = reader.labels(rows)
     else:
         table, labels = X_public, np.empty(0, dtype=np.intp)
-    teachers = teachers_of_hashes(rows.hashes, len(groups))
     shards = []
     for number in numbers:
-        places = np.flatnonzero(teachers == number)
+        places = np.flatnonzero(rows.teachers == number)
         shards.append(
             Shard(
                 number,

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from secretballot._errors import GIVE_BUDGET
-from secretballot.distributed import Buckets, PrivateParts
-from secretballot.ensemble._ensemble_data import EnsembleData, FitArguments, FitFacts, read_pool
-from secretballot.ensemble._partition import check_n_teachers, hash_key
+from secretballot.accounting import PrivacyAccountant
+from secretballot.distributed import Buckets, Division, OwnerHashes, PrivateParts
+from secretballot.ensemble._ensemble_data import (
+    EnsembleData,
+    FitArguments,
+    FitFacts,
+    make_plan,
+    read_pool,
+)
+from secretballot.ensemble._mechanism_choice import choose_n_teachers
+from secretballot.ensemble._partition import HashedRows, Shards, check_n_teachers, hash_key
 from secretballot.ensemble._public_data import declared_private
 from secretballot.ensemble._public_rows import features_of
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import declared_target
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Levels, Plan, level_names
 from secretballot.ensemble.parts._part_shards import PartShards, ShardReader
 from secretballot.schema import column_names
 from secretballot.scoring import check_unit
@@ -45,32 +57,37 @@ def prepare_parts(
             "classes=None: the classes of rows in parts are not read from them. Pass "
             "classes=[0, 1], or as they are in the column of y."
         )
-    if ensemble.n_teachers is None:
+    if ensemble.individualization is not None and parts.budgets is None:
         raise ValueError(
-            "n_teachers=None: rows in parts are exchanged by teacher, before their owners are "
-            "counted. Give a number; recommend_teachers chooses one for a number of owners."
-        )
-    if ensemble.individualization is not None:
-        raise ValueError(
-            "individualization= needs levels (budgets=), which rows in parts have not; leave it "
-            "out."
+            f"individualization={ensemble.individualization!r} needs levels: give "
+            "PrivateParts(..., budgets=), the column of levels."
         )
     target = declared_target(ensemble.classes, len(parts.y) if several else None)
     pool, schema = read_pool(ensemble, X_public, None)
     names = parts.check_columns(column_names(pool))
     assert schema is not None
-    n_teachers = int(ensemble.n_teachers)
-    buckets = Buckets.of(parts, names, hash_key(randomness.partition()), n_teachers)
+    key = hash_key(randomness.partition())
+    n_teachers, levels = ensemble.n_teachers, None
+    if n_teachers is None or parts.budgets is not None:
+        # The plan needs the numbers of owners, and rows are exchanged by the plan.
+        n_owners, levels = _count_owners(parts, key, ensemble.accountant)
+        n_teachers = choose_n_teachers(ensemble, n_owners, pool, target)
+        check_n_teachers(n_teachers, n_owners, f"{parts.n_parts} parts")
+    plan = make_plan(ensemble, levels, int(n_teachers))
+    division = Division(plan.n_teachers, partial(_assign, plan, randomness))
+    columns = [*names, *parts.targets]
+    buckets = Buckets.of(parts, columns, key, division, () if levels is None else levels.names)
     try:
-        check_n_teachers(n_teachers, buckets.n_owners, f"{parts.n_parts} parts")
+        check_n_teachers(int(n_teachers), buckets.n_owners, f"{parts.n_parts} parts")
     except ValueError:
         buckets.delete()
         raise
     facts = FitFacts(
         target=target,
-        plan=Plan(n_teachers),
+        plan=plan,
         split_by="owner",
         n_people=buckets.n_owners,
+        levels=levels,
         public_may_be_private=declared_private(X_public),
     )
     reader = ShardReader(schema, names, parts.y, target, buckets.n_owners)
@@ -81,3 +98,28 @@ def prepare_parts(
         schema=schema,
         parts=PartShards(buckets, reader),
     )
+
+
+def _count_owners(
+    parts: PrivateParts, key: bytes, accountant: PrivacyAccountant
+) -> tuple[int, Levels | None]:
+    """Count the owners, and those of each level: public."""
+    names = () if parts.budgets is None else level_names(accountant)
+    if not names and parts.n_listed is not None:
+        return parts.n_listed, None
+    buckets = Buckets.of(parts, [], key, levels=names)
+    try:
+        if not names:
+            return buckets.n_owners, None
+        people = buckets.count_levels()
+    finally:
+        buckets.delete()
+    return buckets.n_owners, Levels.of_people(people, accountant, np.empty(0, dtype=np.intp))
+
+
+def _assign(
+    plan: Plan, randomness: Randomness, hashes: OwnerHashes, levels: NDArray[np.intp] | None
+) -> Shards:
+    """Return the rows of each teacher, of some rows of a part."""
+    n_rows = len(hashes(hash_key(randomness.partition())))
+    return plan.assign(HashedRows(n_rows=n_rows, levels=levels, hashes=hashes), randomness)

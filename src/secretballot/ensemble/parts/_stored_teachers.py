@@ -57,9 +57,7 @@ class StoredTeachers:
     def ask(self, X: Rows, classes: Classes, counting: Counting) -> Iterator[BatchVotes]:
         """Yield the votes of all teachers, added up by task."""
         ask_task = partial(_ask, self.folder.path, self.groups, self.n_tasks, X, classes, counting)
-        tasks = map_tasks(
-            self.engine, self.folder.path, ask_task, self.n_tasks, "group of teachers"
-        )
+        tasks = map_tasks(self.engine, self.folder.path, ask_task, self.n_tasks, "teacher group")
         return (votes for _, votes in tasks)
 
 

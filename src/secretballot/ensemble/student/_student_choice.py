@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from secretballot.ensemble._ensemble_data import EnsembleData
     from secretballot.ensemble._labelling import Labelling
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+    from secretballot.ensemble.parts import StoredTeachers
 
 Scorer = Callable[[PublicStudent, Rows, ArrayLike], float]
 
@@ -67,6 +68,12 @@ class StudentChoice:
                 f"individualization={ensemble.individualization!r} has ballots of several weights, "
                 f"and scoring={student.scoring!r} would choose by ballot; leave scoring out, which "
                 "counts rows."
+            )
+        if student.scoring is not None and data.parts is not None:
+            raise ValueError(
+                f"scoring={student.scoring!r} has each teacher score the students on its rows, and "
+                "teachers of rows in parts are not asked for that: leave scoring out, which counts "
+                "right answers."
             )
         choice = cls(ensemble, data, labelling, student, student.expand())
         for candidate in choice.candidates:
@@ -112,7 +119,9 @@ class StudentChoice:
             self.ensemble._check_accountant().settle(self.reservation)
             self.reservation = None
 
-    def choose(self, train: Callable[[Learner], Any], teachers: Sequence[Teacher]) -> PrivateChoice:
+    def choose(
+        self, train: Callable[[Learner], Any], teachers: Sequence[Teacher] | StoredTeachers
+    ) -> PrivateChoice:
         """Train all candidates, and return the student with the chosen one."""
         fitted = self._train(train)
         indices = list(fitted)
@@ -124,6 +133,7 @@ class StudentChoice:
         if isinstance(self.mechanism, BestOfCounts):
             counts = count_right_answers(public, accountant, data, self.ensemble.n_jobs)
         else:
+            assert isinstance(teachers, Sequence)
             votes = _votes_for_candidates(public, self.student.scorer(), data, teachers, labelling)
             counts = np.bincount(votes, minlength=len(public)).astype(np.float64)
         outcome = accountant.release(
@@ -174,11 +184,23 @@ def count_right_answers(
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Count the private rows that each candidate predicts correctly; owners weigh alike."""
+    if data.parts is not None:
+        return data.parts.sum(partial(_right_answers, candidates, data.target, None))
     people = People.from_owners(accountant, data.owners, _num_samples(data.X))
-    target = data.target
-    truth = dense_labels(data.y) if target.multilabel else encode(data.y, target.classes, "y")
+    return _right_answers(candidates, data.target, n_jobs, data.X, data.y, people)
+
+
+def _right_answers(
+    candidates: Sequence[PublicStudent],
+    target: Target,
+    n_jobs: int | None,
+    X: Rows,
+    y: Rows,
+    people: People,
+) -> NDArray[np.float64]:
+    truth = dense_labels(y) if target.multilabel else encode(y, target.classes, "y")
     scores = Parallel(n_jobs=n_jobs)(
-        delayed(_row_scores)(candidate, data.X, truth, target) for candidate in candidates
+        delayed(_row_scores)(candidate, X, truth, target) for candidate in candidates
     )
     return people.total(np.array(list(scores)))
 

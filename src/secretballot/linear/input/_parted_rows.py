@@ -75,10 +75,10 @@ class PartedRows:
     total: float
 
     @classmethod
-    def of(cls, buckets: Buckets, vectors: Vectors) -> PartedRows:
+    def of(cls, buckets: Buckets, vectors: Vectors, total: float) -> PartedRows:
         """Return rows whose vectors are yet to be stored."""
         of_bucket = BucketVectors(buckets.exchange, vectors, _new_folder(buckets))
-        return cls(buckets, of_bucket, float(buckets.n_owners))
+        return cls(buckets, of_bucket, total)
 
     def with_cells(self, features: PairedBins) -> PartedRows:
         """Return the same rows with the cells of pairs beside one-hot features, stored too."""

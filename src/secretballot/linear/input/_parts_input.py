@@ -5,12 +5,19 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from secretballot._owner_hash import KEY_SIZE
 from secretballot.distributed import Buckets, PrivateParts
-from secretballot.ensemble import PublicData, declared_private, public_rows
+from secretballot.ensemble import (
+    Levels,
+    PublicData,
+    declared_private,
+    level_names,
+    public_rows,
+)
 from secretballot.linear.features import (
     ColumnChoice,
     PublicColumn,
@@ -48,7 +55,8 @@ def check_parts(
     Nothing else is read of the parts before a release.
     """
     X.check_alone(y=y, owners=owners, budgets=budgets)
-    check_unit(model.accountant, owners=True)
+    accountant = model._check_accountant()
+    check_unit(accountant, owners=True)
     response = model._response_of_columns(X.y)
     empty = X.empty_frame()
     pool = None
@@ -74,17 +82,32 @@ def check_parts(
         pool = in_days(pool, names, days)
         warn_columns(public_readings(columns, categories))
     directions = read_directions(model, response)[list(choice.positions)]
-    buckets = Buckets.of(X, texts, secrets.token_bytes(KEY_SIZE))
-    n_owners = buckets.n_owners
+    names_of_levels = () if X.budgets is None else level_names(accountant)
+    key = secrets.token_bytes(KEY_SIZE)
+    buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
+    n_owners, levels = buckets.n_owners, None
+    weight: float | dict[str, float] = 1.0
+    counts, weights = np.array([n_owners]), np.ones(1)
+    if names_of_levels:
+        try:
+            counts = buckets.count_levels()
+            levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
+        except ValueError:
+            buckets.delete()
+            raise
+        weights = levels.weights
+        weight = dict(zip(levels.names, weights.tolist(), strict=True))
+    total = float(counts @ weights)
+    reader = RowReader(schema, choice, response, X.y, n_owners, total, weights)
     return FitInput(
-        private=PartSource(buckets, RowReader(schema, choice, response, X.y, n_owners)),
+        private=PartSource(buckets, reader),
         schema=schema,
         response=response,
-        total=float(n_owners),
-        n_people=float(n_owners),
+        total=total,
+        n_people=total**2 / float(counts @ weights**2),
         n_units=n_owners,
-        weight=1.0,
-        levels=None,
+        weight=weight,
+        levels=levels,
         X_public=pool,
         public_may_be_private=declared_private(X_public),
         directions=directions,

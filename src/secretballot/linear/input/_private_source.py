@@ -177,6 +177,10 @@ class RowReader:
         Columns of the targets.
     n_people : int
         Number of owners of all parts.
+    total : float
+        Sum of their weights.
+    weights : ndarray of shape (n_levels,)
+        Weight of an owner of each level; one without levels.
     """
 
     schema: RowSchema
@@ -184,6 +188,8 @@ class RowReader:
     response: Response
     targets: str | list[str]
     n_people: int
+    total: float
+    weights: Floats
 
     def read(self, rows: BucketRows) -> TableSource:
         """Read the rows of one bucket."""
@@ -199,8 +205,8 @@ class RowReader:
             misfits=misfits,
             targets=targets,
             people=people,
-            shares=people.weights,
-            total=float(self.n_people),
+            shares=people.weights * self.weights[0 if rows.levels is None else rows.levels],
+            total=self.total,
         )
 
 
@@ -221,7 +227,9 @@ class PartSource(PrivateSource):
 
     def rows(self, features: FeatureMap) -> RowSums:
         """Read all rows in the engine's workers, which keep one-hot features in files."""
-        rows = PartedRows.of(self.buckets, partial(_vectors, self.reader, features))
+        rows = PartedRows.of(
+            self.buckets, partial(_vectors, self.reader, features), self.reader.total
+        )
         self._misfits.clear()
         self._n_rows.clear()
         for n_bucket, misfits in self.buckets.map_filled(

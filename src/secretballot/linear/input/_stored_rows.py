@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import joblib
 import numpy as np
@@ -91,6 +92,17 @@ class StoredRows:
             ends = self.ends[start : stop + 1]
         part = slice(ends[0], ends[-1])
         codes = self.codes[part].astype(np.int32)
-        weights = np.ones(len(codes)) if self.weights is None else np.asarray(self.weights[part])
+        weights = _ones(len(codes)) if self.weights is None else np.asarray(self.weights[part])
         shape = (stop - start, self.n_features)
         return csr_array((weights, codes, (ends - ends[0]).astype(np.int32)), shape=shape)
+
+
+@lru_cache(maxsize=2)
+def _ones(n_entries: int) -> Floats:
+    """Return entries of one-hot rows: those of a whole block, or of the last one of a bucket.
+
+    Two fifths of a round would be spent on making them again.
+    """
+    ones = np.ones(n_entries)
+    ones.flags.writeable = False
+    return ones

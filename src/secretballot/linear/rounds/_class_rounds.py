@@ -53,7 +53,6 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
                 mechanism = resized(mechanism, paired.norm)
                 noise = mechanism.sigma / rows.total
                 sizes = [pair.n_cells for pair in paired.pairs]
-                rounds = [round_.padded(sum(sizes)) for round_ in rounds]
                 posterior = posterior.padded(sizes)
         sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
         released.append(plan.release(mechanism, sums))

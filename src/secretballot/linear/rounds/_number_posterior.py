@@ -10,7 +10,6 @@ from scipy.linalg import cholesky, solve_triangular
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._posterior import (
-    UNKNOWN,
     Groups,
     Posterior,
     centred_variances,
@@ -33,8 +32,9 @@ class NumberRound:
 
     Attributes
     ----------
-    mean : ndarray of shape (n_features,)
-        In units of the target.
+    mean : ndarray of shape (n_released,)
+        Means of the first features, in units of the target: those of pairs are added in later
+        rounds.
     coefficients : ndarray of shape (1 + n_features,)
         Coefficients from which the residuals were taken.
     unclipped : float
@@ -43,7 +43,7 @@ class NumberRound:
         Mean square of the clipped residuals.
     scale : float
         Size at which residuals were clipped.
-    noise : float or ndarray of shape (n_features,)
+    noise : float or ndarray of shape (n_released,)
         Standard deviation of the noise on each mean.
     """
 
@@ -80,15 +80,8 @@ class NumberRound:
         )
 
     def padded(self, n_more: int) -> NumberRound:
-        """Return the round with more features, of which it says nothing."""
-        noise = np.broadcast_to(self.noise, self.mean.shape)
-        zeros = np.zeros(n_more)
-        return replace(
-            self,
-            mean=np.append(self.mean, zeros),
-            coefficients=np.append(self.coefficients, zeros),
-            noise=np.append(noise, np.full(n_more, UNKNOWN)),
-        )
+        """Return the round with coefficients of more features, of which it says nothing."""
+        return replace(self, coefficients=np.append(self.coefficients, np.zeros(n_more)))
 
 
 def fit_number_posterior(
@@ -124,8 +117,9 @@ def fit_number_posterior(
         errors = _error_covariances(rounds, reference, values, covariance, slopes, n_people)
         for round_, error in zip(rounds, errors, strict=True):
             root = cholesky(error, overwrite_a=True, check_finite=False)
-            moved = round_.mean + round_.unclipped * (slopes @ round_.coefficients)
-            stacked = np.column_stack([round_.unclipped * slopes, moved])
+            known = slopes[: len(round_.mean)]
+            moved = round_.mean + round_.unclipped * (known @ round_.coefficients)
+            stacked = np.column_stack([round_.unclipped * known, moved])
             white = solve_triangular(root, stacked, trans="T", check_finite=False)
             precision += white[:, :-1].T @ white[:, :-1]
             target += white[:, :-1].T @ white[:, -1]
@@ -156,7 +150,7 @@ def _error_covariances(
     covariance: Floats,
     slopes: Floats,
     n_people: float,
-) -> Floats:
+) -> list[Floats]:
     """Compute the covariance of each round's errors."""
     mismatch = 1 / reference.effective_size + 1 / n_people
     gaps = np.column_stack(
@@ -166,11 +160,14 @@ def _error_covariances(
     unknown = reference.variances(covariance)[:, None] * shares**2
     # All rounds have the same sampling error: each counts it in full as many times.
     sampling = np.array([round_.variance for round_ in rounds]) * (len(rounds) / n_people)
-    errors = reference.products(sampling + (gaps**2 + unknown) * mismatch)
+    products = reference.products(sampling + (gaps**2 + unknown) * mismatch)
     spread = slopes @ covariance @ slopes.T
-    for error, gap, share, round_ in zip(
-        errors, reference.means(gaps).T, shares, rounds, strict=True
+    errors = []
+    for product, gap, share, round_ in zip(
+        products, reference.means(gaps).T, shares, rounds, strict=True
     ):
-        error -= mismatch * (np.outer(gap, gap) + share**2 * spread)
+        product -= mismatch * (np.outer(gap, gap) + share**2 * spread)
+        error = product[: len(round_.mean), : len(round_.mean)]
         np.einsum("ii->i", error)[:] += round_.noise**2
+        errors.append(error)
     return errors

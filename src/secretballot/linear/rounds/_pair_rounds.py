@@ -14,8 +14,11 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
 from secretballot.mechanisms import VectorSum
 
-#: Merged bins of a column where all pairs are asked, and in the pairs that are chosen.
+#: Merged bins of a column where all pairs are asked, and most of them in the pairs that are chosen.
 _COARSE_BINS, _FINE_BINS = 4, 8
+#: Cells of all chosen pairs up to which columns have more than the coarse bins: the time of a fit
+#: grows with their cube.
+_MOST_CELLS = 800
 #: Relative rounding of a ratio of noise and norm.
 _ROUNDING = 2.0**-40
 
@@ -84,10 +87,13 @@ def release_pairs(
     chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: ask.n_pairs]
     if not chosen:
         return None
-    fine = [
-        column.merged_bins(shares[place] + 1e-9, _FINE_BINS)
-        for column, place in zip(features.columns, features.places, strict=True)
-    ]
-    return PairedBins(
-        features, [ColumnPair((i, j), (fine[i], fine[j])) for i, j in (pairs[k] for k in chosen)]
-    )
+    chosen_pairs = [pairs[index] for index in chosen]
+    for n_bins in range(_FINE_BINS, _COARSE_BINS - 1, -1):
+        fine = [
+            column.merged_bins(shares[place] + 1e-9, n_bins)
+            for column, place in zip(features.columns, features.places, strict=True)
+        ]
+        sizes = [int(bins.max()) + 1 for bins in fine]
+        if sum(sizes[i] * sizes[j] for i, j in chosen_pairs) <= _MOST_CELLS:
+            break
+    return PairedBins(features, [ColumnPair((i, j), (fine[i], fine[j])) for i, j in chosen_pairs])

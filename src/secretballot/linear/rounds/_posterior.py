@@ -30,10 +30,14 @@ _INTERCEPT_PRECISION = 1e-2
 
 #: Passes that compute errors and prior variances anew, Gauss-Newton steps of a pass, updates of
 #: the prior variances in a pass, and halvings of a step.
-_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 4, 3, 5, 8
+_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 3, 8
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
-#: Standard deviation of a mean that was not released; means are below 1.
-UNKNOWN = 1e3
+#: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
+#: are near 0 or 1 the model's linear form holds for small changes only.
+_LARGEST_SHIFT = 1.0
+#: Share of the variance of a score that counts as its distance from the score asked at, and the
+#: largest variance.
+_VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
 
 
 @dataclass(frozen=True)
@@ -42,28 +46,20 @@ class ReleasedRound:
 
     Attributes
     ----------
-    mean : ndarray of shape (n_features,)
+    mean : ndarray of shape (n_released,)
+        Means of the first features: those of pairs are added in later rounds.
     expected : ndarray of shape (n_rows, 1)
         Probabilities of the reference rows from which the residuals were taken.
     gain : ndarray of shape (n_rows,)
         Factor of the residuals, which bounds their length.
-    noise : float or ndarray of shape (n_features,)
+    noise : float
         Standard deviation of the noise on each number.
     """
 
     mean: Floats
     expected: Floats
     gain: Floats
-    noise: float | Floats
-
-    def padded(self, n_more: int) -> ReleasedRound:
-        """Return the round with more features, of which it says nothing."""
-        noise = np.broadcast_to(self.noise, self.mean.shape)
-        return replace(
-            self,
-            mean=np.append(self.mean, np.zeros(n_more)),
-            noise=np.append(noise, np.full(n_more, UNKNOWN)),
-        )
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -131,8 +127,10 @@ class WhitenedRounds:
     reference : ReferenceRows
     n_people : float
         Number of private rows, or owners.
-    coefficients : ndarray of shape (1 + n_features, 1)
-        Coefficients at which the sizes of the errors are computed.
+    p : ndarray of shape (n_rows, 1)
+        Probabilities of the reference rows, by which the sizes of the errors are computed.
+    variances : ndarray of shape (n_rows,)
+        Variances of the scores of the reference rows.
     """
 
     def __init__(
@@ -140,26 +138,31 @@ class WhitenedRounds:
         rounds: Sequence[ReleasedRound],
         reference: ReferenceRows,
         n_people: float,
-        coefficients: Floats,
+        p: Floats,
+        variances: Floats,
     ) -> None:
         self.reference = reference
-        self.released = np.stack([round_.mean for round_ in rounds], axis=1)
+        self.released = [round_.mean for round_ in rounds]
         self.expected = np.concatenate([round_.expected for round_ in rounds], axis=1)
         self.gains = np.stack([round_.gain for round_ in rounds], axis=1)
         noises = [round_.noise for round_ in rounds]
-        errors = self._error_covariances(noises, n_people, coefficients)
-        self._roots = [cholesky(error, overwrite_a=True, check_finite=False) for error in errors]
+        errors = self._error_covariances(noises, n_people, p, variances)
+        self._roots = [
+            cholesky(error[: len(mean), : len(mean)], check_finite=False)
+            for error, mean in zip(errors, self.released, strict=True)
+        ]
 
     def _error_covariances(
-        self, noises: Sequence[float | Floats], n_people: float, coefficients: Floats
+        self, noises: Sequence[float], n_people: float, p: Floats, variances: Floats
     ) -> Floats:
         """Compute the covariance of each round's errors."""
-        p = self.reference.probabilities(coefficients)
         mismatch = 1 / self.reference.effective_size + 1 / n_people
         gaps = self.gains * (p - self.expected)
         # All rounds have the same sampling error: each counts it in full as many times.
         sampling = self.gains**2 * p * (1 - p) * (len(noises) / n_people)
-        covariances = self.reference.products(sampling + gaps**2 * mismatch)
+        spread = np.minimum(variances, _LARGEST_SCORE_VARIANCE)[:, None]
+        squares = gaps**2 + _VARIANCE_SHARE * spread * (self.gains * p * (1 - p)) ** 2
+        covariances = self.reference.products(sampling + squares * mismatch)
         for covariance, gap, noise in zip(
             covariances, self.reference.means(gaps).T, noises, strict=True
         ):
@@ -168,30 +171,33 @@ class WhitenedRounds:
         return covariances
 
     def residuals(self, coefficients: Floats) -> Floats:
-        """Compute released less expected means: (n_rounds, n_features)."""
+        """Compute released less expected means: (n_released,), of all rounds together."""
         gaps = self.gains * (self.reference.probabilities(coefficients) - self.expected)
-        differences = (self.released - self.reference.means(gaps)).T
-        return np.stack(
-            [
-                self._whiten(root, difference)
-                for root, difference in zip(self._roots, differences, strict=True)
-            ]
+        expected = self.reference.means(gaps).T
+        return self._whiten(
+            [mean - there[: len(mean)] for mean, there in zip(self.released, expected, strict=True)]
         )
 
     def slopes(self, coefficients: Floats) -> Floats:
-        """Compute the expected means' derivatives: (n_rounds * n_features, 1 + n_features)."""
+        """Compute the expected means' derivatives: (n_released, 1 + n_features)."""
         p = self.reference.probabilities(coefficients)
         weights = self.gains * (p * (1 - p))
         sums, products = self.reference.means(weights), self.reference.products(weights)
-        return np.concatenate(
+        return self._whiten(
             [
-                self._whiten(root, np.concatenate([sums[:, [index]], product], axis=1))
-                for index, (root, product) in enumerate(zip(self._roots, products, strict=True))
+                np.concatenate([sums[: len(mean), [index]], product[: len(mean)]], axis=1)
+                for index, (mean, product) in enumerate(zip(self.released, products, strict=True))
             ]
         )
 
-    def _whiten(self, root: Floats, values: Floats) -> Floats:
-        return np.asarray(solve_triangular(root, values, trans="T", check_finite=False))
+    def _whiten(self, values: Sequence[Floats]) -> Floats:
+        """Divide the values of each round by its errors, and join the rounds."""
+        return np.concatenate(
+            [
+                solve_triangular(root, value, trans="T", overwrite_b=True, check_finite=False)
+                for root, value in zip(self._roots, values, strict=True)
+            ]
+        )
 
 
 def fit_posterior(
@@ -215,17 +221,23 @@ def fit_posterior(
         Number of private rows, or owners.
     """
     values, prior_variances = start.coefficients, start.prior_variances
-    covariance = np.empty(0)
+    prior = prior_precision(groups, prior_variances, len(values))
+    covariance = inverse(prior) if start.covariance is None else start.covariance
+    p = reference.probabilities(values)
     for pass_ in range(_PASSES):
-        whitened = WhitenedRounds(rounds, reference, n_people, values)
+        # A mean over passes: errors at the last coefficients alone would be too small and too large
+        # in turns, as coefficients that follow the rounds closely are far from those asked at.
+        p = (p + reference.probabilities(values)) / 2
+        variances = reference.variances(covariance)
+        whitened = WhitenedRounds(rounds, reference, n_people, p, variances)
         prior = prior_precision(groups, prior_variances, len(values))
-        values, precision, moved = _minimise(whitened, prior, values)
-        target = (precision + prior) @ values
+        minimum, precision, moved = _minimise(whitened, prior, values)
+        target = (precision + prior) @ minimum
         for update in range(_VARIANCE_UPDATES):
             if update:
                 prior = prior_precision(groups, prior_variances, len(values))
             covariance = inverse(precision + prior)
-            values = covariance @ target
+            values = minimum + _shortened(covariance @ target - minimum, _LARGEST_SHIFT)
             prior_variances = updated_variances(groups, values[:, 0], covariance)
         if pass_ and moved < _CONVERGED_STEP:
             break
@@ -253,10 +265,9 @@ def _minimise(
     for _ in range(_STEPS):
         slopes = whitened.slopes(values)
         precision = slopes.T @ slopes
-        gradient = (slopes.T @ residuals.ravel())[:, None] - prior @ values
+        gradient = (slopes.T @ residuals)[:, None] - prior @ values
         step = inverse(precision + prior) @ gradient
-        length = float(np.abs(step).max())
-        step *= min(1.0, _LARGEST_STEP / max(length, 1e-12))
+        step = _shortened(step, _LARGEST_STEP)
         for halvings in range(_HALVINGS):
             candidate = values + step * 0.5**halvings
             residuals_there = whitened.residuals(candidate)
@@ -271,6 +282,11 @@ def _minimise(
         if moved < _CONVERGED_STEP:
             break
     return values, precision, furthest
+
+
+def _shortened(step: Floats, longest: float) -> Floats:
+    """Scale a step so that no coefficient moves further than `longest`."""
+    return step * min(1.0, longest / max(float(np.abs(step).max()), 1e-12))
 
 
 def _objective(residuals: Floats, prior: Floats, values: Floats) -> float:

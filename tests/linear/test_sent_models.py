@@ -1,0 +1,110 @@
+"""Models that are sent without their ledger: their statement goes along, and no handle."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PublicData,
+)
+from secretballot.accounting import PrivacyStatement
+from secretballot.mechanisms import GNMax
+
+pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3_000, 3))
+POOL = PublicData(RNG.normal(size=(200, 3)))
+OWN = ("ledger_id", "created", "as_of", "head")
+
+
+def classifier(accountant, **given):
+    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **given), X[:, 0] > 0
+
+
+def regressor(accountant, **given):
+    return PrivateLinearRegression(target_bounds=(-5, 5), accountant=accountant, **given), X[:, 0]
+
+
+def fitted(make, accountant, *, of_others=False):
+    """Fit to targets, or to those of others: each class, or sign, is the other one."""
+    model, y = make(accountant, epsilon=0.5)
+    if of_others:
+        y = ~y if make is classifier else -y
+    return model.fit(X, y.astype(float), X_public=POOL)
+
+
+MAKE = pytest.mark.parametrize("make", [classifier, regressor])
+
+
+@MAKE
+def test_the_statement_goes_along(make, tmp_path):
+    path = tmp_path / "named.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    model = fitted(make, accountant)
+    statement = accountant.statement()
+    assert model.statement() == statement
+    shipped = {"whole": pickle.dumps(model)}
+    accountant.release(GNMax(sigma=4000.0), [[3, 4]])
+    shipped["alone"] = pickle.dumps(model.set_params(accountant=None))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    for stored in shipped.values():
+        loaded = pickle.loads(stored)
+        assert loaded.statement() == statement
+        assert loaded.statement().levels[0]["epsilon"] == 1.0
+        assert len(loaded.predict(X[:5])) == 5
+    for handle in (b"Accountant", b"_ledger", b".ledger", bytes(tmp_path)):
+        assert handle not in shipped["alone"]
+    values = vars(pickle.loads(shipped["alone"]))["_statement"]
+    assert PrivacyStatement.from_dict(values) == statement
+
+
+@MAKE
+def test_a_second_fit_states_both(make):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    first = fitted(make, accountant)
+    n_first = first.statement().n_entries
+    second = fitted(make, accountant)
+    assert first.statement().n_entries == n_first < second.statement().n_entries
+    assert second.statement() == accountant.statement()
+
+
+@MAKE
+def test_private_targets_leave_no_trace_in_it(make):
+    """Other targets, the same statement, but for times and digests."""
+    one, other = (
+        fitted(make, PrivacyAccountant(1.0, 1e-5), of_others=others).statement().to_dict()
+        for others in (False, True)
+    )
+    for name in OWN:
+        del one[name], other[name]
+    for statement in (one, other):
+        for group in statement["released"]:
+            del group["first"], group["last"]
+    assert one == other
+
+
+@MAKE
+def test_before_a_fit_there_is_none(make):
+    model, _ = make(PrivacyAccountant(1.0, 1e-5))
+    with pytest.raises(NotFittedError):
+        model.statement()
+
+
+@MAKE
+def test_a_data_dependent_budget_withholds_its_figures(make):
+    accountant = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order="renyi")
+    model = fitted(make, accountant).set_params(accountant=None)
+    stored = pickle.dumps(model)
+    for entry in accountant.entries():
+        assert entry.digest.encode() not in stored
+    statement = pickle.loads(stored).statement()
+    assert statement.head is None
+    assert statement.levels[0]["share_spent"] is None
+    assert {group["n_rows"] for group in statement.released} == {None}
+    assert all(group["mechanism"].keys() <= {"mechanism", "event"} for group in statement.released)
