@@ -185,7 +185,7 @@ def test_private_records_are_not_shown(tmp_path):
 def test_a_copy_says_so(accountant, path):
     copy = path.with_name("copy.ledger")
     shutil.copy(path, copy)
-    assert "This file is a copy of a ledger" in texts(copy).text
+    assert "This is a copy of a ledger" in texts(copy).text
 
 
 def test_the_witness(tmp_path):
