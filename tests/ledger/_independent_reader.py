@@ -105,6 +105,7 @@ class IndependentReader:
             check(entry["previous"] == self.head, f"entry {sequence}")
             reservation = self.rows("reservation", of_entry, sequence)
             checkpoint = self.rows("checkpoint", of_entry, sequence)
+            child = self.rows("child", of_entry, sequence)
             texts = ("time", "mechanism", "n_rows", "scope_id")
             self.head = digest(
                 [
@@ -117,13 +118,15 @@ class IndependentReader:
                     self.charges("charge", of_entry, sequence),
                     [*reservation[0]][1:] if reservation else None,
                     checkpoint[0]["digest"] if checkpoint else None,
+                    [*child[0]][1:] if child else None,
                     entry["previous"],
                 ]
             )
             check(entry["digest"] == self.head, f"entry {sequence}")
             if checkpoint:
                 self._check_checkpoint(checkpoint[0])
-        for table in ("charge", "reservation", "checkpoint", "total", "private_record"):
+        tables = ("charge", "reservation", "child", "checkpoint", "total", "child_total")
+        for table in (*tables, "private_record"):
             check(not self.rows(table, "WHERE sequence > ?", len(self.entries)), f"a {table}")
 
     def _check_checkpoint(self, checkpoint):
@@ -132,7 +135,7 @@ class IndependentReader:
         scopes = []
         for scope, stored in self.database.execute(
             "SELECT DISTINCT scope_id, scope_epsilon FROM total WHERE sequence = ? "
-            "AND scope_id != '' ORDER BY scope_id",
+            "AND scope_id != '' AND scope_id NOT LIKE '/%' ORDER BY scope_id",
             [sequence],
         ).fetchall():
             scopes.append([scope, cap(stored), self.charges("total", of_scope, sequence, scope)])
@@ -142,12 +145,30 @@ class IndependentReader:
                 [checkpoint[name] for name in ("sequence", "n_releases", "n_rows", "place")],
                 self.charges("total", of_scope, sequence, WHOLE),
                 scopes,
+                self._children(sequence),
             ]
         )
         check(checkpoint["digest"] == expected, f"the checkpoint of entry {sequence}")
         before = self.entries[:sequence]
         check(checkpoint["n_rows"] == sum(entry["n_rows"] for entry in before), "its rows")
         check(checkpoint["n_releases"] == sum(entry["n_rows"] > 0 for entry in before), "releases")
+
+    def _children(self, sequence):
+        """Build the list of child budgets at a checkpoint."""
+        given, events = {}, {}
+        for row in self.rows("child", "WHERE event != 'spend' AND sequence <= ?", sequence):
+            given.setdefault(row["path"], row["given"])
+            events.setdefault(row["path"], set()).add(row["event"])
+        children = []
+        for row in self.rows("child_total", "WHERE sequence = ? ORDER BY path", sequence):
+            path = row["path"]
+            state = [int(event in events[path]) for event in ("begin", "close")]
+            of_child = "WHERE sequence = ? AND scope_id = ?"
+            counted = [row["n_releases"], row["n_rows"], *state]
+            charges = self.charges("total", of_child, sequence, "/" + path)
+            children.append([path, given[path], counted, charges])
+        check(len(children) == len(given), f"the children of entry {sequence}")
+        return children
 
     def _check_mark(self):
         content = Path(f"{self.path}.mark").read_bytes()

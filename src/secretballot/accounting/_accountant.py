@@ -16,8 +16,9 @@ from secretballot.accounting._notes import Note, check_note, evaluate_note, priv
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
 from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
+from secretballot.accounting.children import Carving
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
-from secretballot.accounting.reserving import Reservation, ReservedPayment, Reserving
+from secretballot.accounting.reserving import Reservation, ReservedPayment
 from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
@@ -32,7 +33,7 @@ from secretballot.ledger import (
 )
 
 
-class PrivacyAccountant(Reserving):
+class PrivacyAccountant(Carving):
     """The budget of one private data set, and the one door through which answers leave.
 
     Copies, clones and pickles are handles on the same ledger: whoever holds one spends from the

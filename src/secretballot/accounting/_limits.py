@@ -160,6 +160,17 @@ class Limits:
                     f"Fewer rows may fit. {remedy}",
                 )
 
+    def check_child(self, totals: Totals, charges: Costs, name: str) -> None:
+        """Raise BudgetExceededError if a child's part does not fit."""
+        for filter_, spent in self._spent(totals):
+            if not filter_.count_rows(spent, {}, charges, 1):
+                short, _ = self._shortfall(filter_, spent, charges)
+                raise self.refusal(
+                    f"The child {name!r} does not fit what is left {self._of(filter_)}: it takes "
+                    f"{short}",
+                    "Give it a smaller epsilon, or close a child that is done.",
+                )
+
     def check_headroom(self, totals: Totals) -> None:
         """Raise BudgetExceededError if nothing is left that noise could be calibrated to."""
         for filter_, spent in self._spent(totals):

@@ -35,6 +35,9 @@ CALIBRATION_MARGIN = 1e-9
 #: under thirty times the noise.
 WORTH_SPENDING = 3e-3
 
+#: Relative rounding of the sums of a ledger.
+_ROUNDING = 1e-9
+
 #: The name of a filter's limit on deltas.
 DELTA_LIMIT = "delta for approximations"
 
@@ -188,3 +191,13 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
             amount = gate_budget(cap, spare, order)
         filters.append(PrivacyFilter(level.name, order, amount, delta))
     return filters
+
+
+def overspent(filters: list[PrivacyFilter], charges: Costs, allowing: str) -> str:
+    """Name a level that has spent more than its filter allows; "" if there is none."""
+    limit = 1 + _ROUNDING
+    for filter_ in filters:
+        cost = level_cost(charges, filter_.level, filter_.order)
+        if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
+            return f"spends more than {allowing} allows for the level {filter_.level!r}"
+    return ""

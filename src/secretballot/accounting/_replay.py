@@ -5,9 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from secretballot._errors import LedgerError
-from secretballot.accounting._privacy_filter import PrivacyFilter, budget_filters, scope_filters
+from secretballot.accounting._privacy_filter import (
+    PrivacyFilter,
+    budget_filters,
+    overspent,
+    scope_filters,
+)
 from secretballot.accounting._report import ROUNDING, PrivacySpent, spent_on
-from secretballot.divergences import Cost, Costs, level_cost
+from secretballot.accounting.children._child_replay import ChildReplay
+from secretballot.divergences import Cost
 from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, Totals
 
 
@@ -46,11 +52,12 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
     """
     budget, walk = ledger.budget, ledger.walk()
     of_budget, of_scopes = budget_filters(budget), dict[str, list[PrivacyFilter]]()
-    reservations = _ReservationReplay()
+    reservations, children = _ReservationReplay(), ChildReplay(budget)
     for entry in walk:
         faults = [
             reservations.fault(entry),
-            _overspent(of_budget, walk.totals.charges, "the budget"),
+            children.fault(entry, walk.totals),
+            overspent(of_budget, walk.totals.charges, "the budget"),
         ]
         if entry.scope_id is not None and entry.charges:
             scope = walk.totals.scopes[entry.scope_id]
@@ -59,7 +66,7 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
                 of_scopes[entry.scope_id] = scope_filters(budget, recorded)
             if entry.scope_epsilon != scope.epsilon:
                 faults.append("changes the cap of its scope")
-            faults.append(_overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))
+            faults.append(overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))
         for fault in filter(None, faults):
             raise LedgerError(
                 f"The ledger {ledger.name!r} is wrong: entry {entry.sequence} {fault}. No version "
@@ -98,13 +105,3 @@ class _ReservationReplay:
 def _at_most(refund: Cost, paid: Cost) -> bool:
     limit = 1 + ROUNDING
     return bool((refund.curve <= paid.curve * limit).all() and refund.delta <= paid.delta * limit)
-
-
-def _overspent(filters: list[PrivacyFilter], charges: Costs, allowing: str) -> str:
-    """Name a level that has spent more than its filter allows; "" if there is none."""
-    limit = 1 + ROUNDING
-    for filter_ in filters:
-        cost = level_cost(charges, filter_.level, filter_.order)
-        if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
-            return f"spends more than {allowing} allows for the level {filter_.level!r}"
-    return ""

@@ -14,7 +14,10 @@ from secretballot.ledger._budget import (
     check_cap,
     is_text,
 )
-from secretballot.ledger._entry import LedgerEntry, to_json
+from secretballot.ledger._child import PATH_SEPARATOR, Child, ChildTotals, Grant, parent_path
+from secretballot.ledger._child_ledger import ChildLedger
+from secretballot.ledger._encoding import charge_digits, to_json
+from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._export import export
 from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._ledger import Ledger, Walk
@@ -27,20 +30,27 @@ __all__ = [
     "AskedOrder",
     "Budget",
     "Cap",
+    "Child",
+    "ChildLedger",
+    "ChildTotals",
+    "Grant",
     "HeldInterrupts",
     "Ledger",
     "LedgerEntry",
     "LevelBudget",
     "ONLY_LEVEL",
+    "PATH_SEPARATOR",
     "Reserved",
     "Scope",
     "Totals",
     "Transaction",
     "Walk",
     "budget_levels",
+    "charge_digits",
     "check_cap",
     "export",
     "is_text",
+    "parent_path",
     "roles_script",
     "showing",
     "to_json",

@@ -207,6 +207,9 @@ class Budget:
         return "pairs" if math.isinf(order) else "renyi"
 
 
+#: First letter of the names under which the sums of child budgets are stored; no scope has one.
+CHILD_SCOPE = "/"
+
 #: Limit of a scope: one epsilon for all levels, one per level, or none.
 Cap = float | Mapping[str, float] | None
 
@@ -249,6 +252,8 @@ class Scope:
     def __post_init__(self) -> None:
         if not is_text(self.id):
             raise ValueError(f"id={self.id!r} of a scope must be a non-empty string.")
+        if self.id.startswith(CHILD_SCOPE):
+            raise ValueError(f"id={self.id!r} of a scope must not begin with {CHILD_SCOPE!r}.")
 
     @classmethod
     def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:

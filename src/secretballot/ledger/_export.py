@@ -36,7 +36,7 @@ def export(ledger: Ledger) -> dict[str, Any]:
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    exported = {**vars(entry), "reservation": None}
+    exported = {**vars(entry), "reservation": None, "child": None}
     exported["mechanism"], exported["note"] = map(json.loads, (entry.mechanism, entry.note))
     exported["charges"] = [
         {"group": group, "delta": float(cost.delta), "curve": cost.curve.tolist()}
@@ -45,6 +45,13 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
     if entry.reservation is not None:
         id, event, state = entry.reservation.stored()
         exported["reservation"] = {"id": id, "event": event, "state": json.loads(state)}
+    if entry.child is not None:
+        path, child_event, given = entry.child.stored()
+        exported["child"] = {
+            "path": path,
+            "event": child_event,
+            "given": json.loads(given) if given else None,
+        }
     return exported
 
 

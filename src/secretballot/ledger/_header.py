@@ -12,7 +12,7 @@ import numpy as np
 from secretballot._errors import LedgerError
 from secretballot.divergences import GAUSSIAN, ORDERS, Order, grid_order, same_orders
 from secretballot.ledger._budget import Budget, LevelBudget
-from secretballot.ledger._entry import genesis_digest
+from secretballot.ledger._encoding import genesis_digest
 from secretballot.ledger.stores import Rows
 
 _ORDERS = ORDERS.astype("<f8").tobytes()

@@ -63,6 +63,9 @@ class Ledger:
     stored, it neither reads nor writes.
     """
 
+    #: Path of a child budget; "" for the whole budget.
+    path: str = ""
+
     def __init__(self, store: Store, budget: Budget, genesis: str) -> None:
         self._store = store
         self.name = store.name
@@ -113,6 +116,16 @@ class Ledger:
         # Nothing is opened: an object whose ledger is gone can still be unpickled.
         return _unpickled, (self.name, self.budget, self.genesis, self.is_temporary)
 
+    @property
+    def whole(self) -> Ledger:
+        """Handle on the whole budget."""
+        return self
+
+    @property
+    def parent(self) -> Ledger | None:
+        """Handle on the budget that this one is a part of; None for the whole budget."""
+        return None
+
     def transact(
         self,
         act: Callable[[Transaction], T],
@@ -137,7 +150,7 @@ class Ledger:
                 fault = self._copied(rows, header, mark)
                 if fault and not moved:
                     raise LedgerError(fault)
-            transaction = Transaction(self._store, rows, self._totals, self.budget)
+            transaction = Transaction(self._store, rows, [self._totals], self.budget)
             if fault:
                 transaction.append(LedgerEntry.move(rows.place()))
             answer = act(transaction)

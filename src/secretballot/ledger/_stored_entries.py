@@ -6,13 +6,16 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
 from secretballot._errors import LedgerError
 from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
-from secretballot.ledger._budget import Cap
-from secretballot.ledger._entry import LedgerEntry, check_description, cost_of, curve_bytes, to_json
+from secretballot.ledger._budget import CHILD_SCOPE, Cap
+from secretballot.ledger._child import Child, ChildTotals
+from secretballot.ledger._encoding import check_description, cost_of, curve_bytes, to_json
+from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import ScopeTotals, Totals
 from secretballot.ledger.stores import Rows
@@ -32,8 +35,9 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
     """Read the entries after a number, with their charges, in order."""
     stored = rows.fetch(
         f"SELECT {', '.join(_ENTRY_COLUMNS)}, (SELECT digest FROM {{checkpoint}} WHERE "
-        "checkpoint.sequence = entry.sequence), id, event, state FROM {entry} LEFT JOIN "
-        "{reservation} USING (sequence) WHERE sequence > ? ORDER BY sequence LIMIT ?",
+        "checkpoint.sequence = entry.sequence), id, reservation.event, state, path, child.event, "
+        "given FROM {entry} LEFT JOIN {reservation} USING (sequence) LEFT JOIN {child} USING "
+        "(sequence) WHERE sequence > ? ORDER BY sequence LIMIT ?",
         (after, at_most),
     )
     # After the last entry there must be no charge either.
@@ -47,7 +51,7 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
     ):
         charges[sequence].append((level, member, delta, curve))
     entries = []
-    for *columns, checkpoint, id, event, state in stored:
+    for *columns, checkpoint, id, event, state, path, child_event, given in stored:
         values = dict(zip(_ENTRY_COLUMNS, columns, strict=True))
         check_description(values["mechanism"])
         check_description(values["note"])
@@ -56,8 +60,15 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
         values["seeded"] = bool(values["seeded"])
         paid = _costs(charges.pop(values["sequence"], ()))
         reservation = None if id is None else Reserved.of_stored(id, event, state)
+        child = None if path is None else Child.of_stored(path, child_event, given)
         entries.append(
-            LedgerEntry(**values, charges=paid, reservation=reservation, checkpoint=checkpoint)
+            LedgerEntry(
+                **values,
+                charges=paid,
+                reservation=reservation,
+                child=child,
+                checkpoint=checkpoint,
+            )
         )
     if charges:
         raise LedgerError(
@@ -150,6 +161,7 @@ def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
         sums = list(group)
         scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(row[2:] for row in sums))
     whole_scope = scopes.pop(_WHOLE)
+    children = _read_children(rows, sequence, scopes)
     totals = Totals(
         digest=entry.digest,
         sequence=sequence,
@@ -160,10 +172,37 @@ def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
         charges=dict(whole_scope.charges),
         scopes=scopes,
         touched=set(scopes),
+        children=children,
     )
     totals.check(entry)
     totals.touched.clear()
     return totals
+
+
+def _read_children(
+    rows: Rows, sequence: int, scopes: dict[str, ScopeTotals]
+) -> dict[str, ChildTotals]:
+    """Read the child budgets at a checkpoint; their sums are taken out of the scopes."""
+    children: dict[str, ChildTotals] = {}
+    for event in rows.fetch(
+        "SELECT path, event, given FROM {child} WHERE event <> 'spend' AND sequence <= ? "
+        "ORDER BY sequence",
+        (sequence,),
+    ):
+        child = Child.of_stored(*event)
+        before = children.get(child.path)
+        if before is None:
+            assert child.grant is not None
+            before = ChildTotals(child.grant)
+        children[child.path] = before.after(child.event)
+    for path, n_releases, n_rows in rows.fetch(
+        "SELECT path, n_releases, n_rows FROM {child_total} WHERE sequence = ?", (sequence,)
+    ):
+        sums = scopes.pop(CHILD_SCOPE + path, ScopeTotals(None, {}))
+        children[path] = replace(
+            children[path], charges=sums.charges, n_releases=n_releases, n_rows=n_rows
+        )
+    return children
 
 
 def load_scope(rows: Rows, totals: Totals, scope: str | None) -> None:
@@ -190,12 +229,20 @@ def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
         rows.insert("charge", (placed.sequence, *row))
     if placed.reservation is not None:
         rows.insert("reservation", (placed.sequence, *placed.reservation.stored()))
+    if placed.child is not None:
+        rows.insert("child", (placed.sequence, *placed.child.stored()))
     if placed.checkpoint is None:
         return
     counted = (after.n_releases, after.n_rows, after.place)
     rows.insert("checkpoint", (placed.sequence, *counted, placed.checkpoint))
     touched = [(scope, after.scopes[scope]) for scope in sorted(after.touched)]
-    for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched]:
+    children = [
+        (CHILD_SCOPE + path, ScopeTotals(None, child.charges))
+        for path, child in sorted(after.children.items())
+    ]
+    for path, child in sorted(after.children.items()):
+        rows.insert("child_total", (placed.sequence, path, child.n_releases, child.n_rows))
+    for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched, *children]:
         for row in _stored(rows, sums.charges):
             cap = _stored_cap(sums.epsilon)
             rows.insert("total", (placed.sequence, scope, *row, cap))

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from secretballot._errors import LedgerError
 from secretballot.divergences import Cost, Costs, parts_cost, split_group
 from secretballot.ledger._budget import Cap
-from secretballot.ledger._entry import LedgerEntry, cap_digits, charge_digits, digest_of
+from secretballot.ledger._child import Child, ChildTotals
+from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of
+from secretballot.ledger._entry import LedgerEntry
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -33,7 +35,8 @@ class Totals:
 
     `charges` are the sums of everyone and of each level, the parts of levels included. `scopes` has
     at least those in `touched`, the scopes of entries since the last checkpoint; others are read
-    from the file when needed.
+    from the file when needed. `children` are the child budgets by their paths: what is charged to
+    one is not in `charges`, which has the charge for the child itself.
     """
 
     digest: str
@@ -45,6 +48,7 @@ class Totals:
     charges: dict[str, Cost] = field(default_factory=dict)
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    children: dict[str, ChildTotals] = field(default_factory=dict)
 
     def after(self, entry: LedgerEntry) -> Totals:
         """Return the totals after the next entry; LedgerError if its digests are wrong."""
@@ -84,11 +88,13 @@ class Totals:
         if entry.scope_id is not None:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
+        account = entry.child.account if entry.child else ""
+        charges = dict(self._account(account).charges)
         change = _give_back if entry.is_refund else _accumulate
         for group, cost in entry.charges.items():
             change(after, group, cost)
             if not split_group(group)[1]:
-                change(self.charges, group, cost)
+                change(charges, group, cost)
         for level in {split_group(group)[0] for group in entry.charges}:
             parts_before, parts_after = parts_cost(before.charges, level), parts_cost(after, level)
             if parts_after is not None:
@@ -96,10 +102,53 @@ class Totals:
                 if entry.is_refund:
                     assert parts_before is not None
                     smaller, larger = parts_after, parts_before
-                change(self.charges, level, larger.without(smaller) if smaller else larger)
+                change(charges, level, larger.without(smaller) if smaller else larger)
+        self._set_charges(account, charges, entry)
+        if entry.child is not None and entry.child.event != "spend":
+            self._change_child(entry.child)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
+
+    def _account(self, path: str) -> Totals | ChildTotals:
+        """Return the sums of a child that is open, or of the whole budget."""
+        if not path:
+            return self
+        child = self.children.get(path)
+        if child is None or child.is_closed:
+            state = "is closed" if child else "is not there"
+            raise LedgerError(f"an entry is charged to the child {path!r}, which {state}")
+        return child
+
+    def _set_charges(self, path: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
+        if not path:
+            self.charges = charges
+            return
+        child = self.children[path]
+        self.children[path] = replace(
+            child,
+            charges=charges,
+            n_releases=child.n_releases + entry.is_release,
+            n_rows=child.n_rows + entry.n_rows,
+        )
+
+    def _change_child(self, child: Child) -> None:
+        """Make, begin or close a child."""
+        before = self.children.get(child.path)
+        if child.grant is not None:
+            before = None if before else ChildTotals(child.grant)
+        if before is None or before.is_closed:
+            raise LedgerError(f"the child {child.path!r} can't {child.event} as it stands")
+        self.children[child.path] = before.after(child.event)
+
+    def of_child(self, path: str) -> Totals:
+        """Return the totals of a child budget."""
+        child = self.children.get(path)
+        if child is None:
+            return replace(self, charges={}, n_releases=0, n_rows=0)
+        return replace(
+            self, charges=dict(child.charges), n_releases=child.n_releases, n_rows=child.n_rows
+        )
 
     def check(self, entry: LedgerEntry) -> None:
         """Check the digest of the totals that an entry carries."""
@@ -114,7 +163,9 @@ class Totals:
         touched = [(scope, self.scopes[scope]) for scope in sorted(self.touched)]
         scopes = [[id, cap_digits(s.epsilon), charge_digits(s.charges)] for id, s in touched]
         counted = [self.sequence, self.n_releases, self.n_rows, self.place]
-        return digest_of(["secretballot checkpoint", counted, charge_digits(self.charges), scopes])
+        children = [child.digits(path) for path, child in sorted(self.children.items())]
+        charges = charge_digits(self.charges)
+        return digest_of(["secretballot checkpoint", counted, charges, scopes, children])
 
     def charges_with_parts(self, scope: str | None) -> Costs:
         """Return the charges per group, with the parts of levels in one scope as groups.
@@ -134,7 +185,11 @@ class Totals:
     def snapshot(self) -> Totals:
         """Return a copy that further entries leave alone."""
         return replace(
-            self, charges=dict(self.charges), scopes=dict(self.scopes), touched=set(self.touched)
+            self,
+            charges=dict(self.charges),
+            scopes=dict(self.scopes),
+            touched=set(self.touched),
+            children=dict(self.children),
         )
 
     def forget(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from secretballot.ledger._budget import Budget, is_text
+from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._stored_entries import insert_entry, reservation_entries
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
@@ -18,8 +19,35 @@ class Transaction:
 
     _store: Store
     _rows: Rows
-    totals: Totals
+    _last: list[Totals]  # one: the totals of the ledger, which transactions of children share
     _budget: Budget
+    _child: str = ""
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over the entries of the ledger, or of the child that the transaction is within."""
+        return self._last[0].of_child(self._child) if self._child else self._last[0]
+
+    @property
+    def children(self) -> dict[str, ChildTotals]:
+        """Child budgets of the ledger, by path."""
+        return self._last[0].children
+
+    def within(self, child: str, budget: Budget) -> Transaction:
+        """Return the transaction as one of a child budget, whose entries are the child's."""
+        state = self._last[0].children.get(child)
+        if state is None or state.is_closed:
+            raise ValueError(
+                f"the child budget {child!r} was closed, and what was left of it given back. "
+                "Nothing was released or recorded."
+            )
+        if state.grant.is_sealed:
+            raise ValueError(
+                f"the child budget {child!r} is sealed: its releases are made elsewhere, and "
+                "have no prices here. Nothing was released or recorded; make a child without "
+                "sealed=True."
+            )
+        return replace(self, _budget=budget, _child=child)
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
@@ -34,16 +62,19 @@ class Transaction:
         """
         if private is not None:
             self._check_private(private)
+        if self._child and entry.child is None:
+            entry = replace(entry, child=Child(self._child, "spend"))
         now = datetime.now(UTC).isoformat(timespec="microseconds")
-        sequence = self.totals.sequence + 1
-        after = self.totals.added_up(replace(entry, sequence=sequence))
+        before = self._last[0]
+        sequence = before.sequence + 1
+        after = before.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
-        placed = entry.chained(sequence, now, self.totals.digest)
+        placed = entry.chained(sequence, now, before.digest)
         insert_entry(self._rows, placed, after)
         if private is not None:
             self._rows.insert("private_record", (sequence, private))
-        self.totals = self.totals.after(placed)
+        self._last[0] = before.after(placed)
 
     def _check_private(self, private: str) -> None:
         # Messages end up in logs, and never repeat the record.

@@ -59,11 +59,20 @@ CREATE TABLE total (
     curve INTEGER NOT NULL REFERENCES curve (number), scope_epsilon,
     PRIMARY KEY (sequence, scope_id, level, member)
 ) WITHOUT ROWID;
+CREATE TABLE child (
+    sequence INTEGER PRIMARY KEY REFERENCES entry (sequence), path TEXT NOT NULL,
+    event TEXT NOT NULL, given TEXT NOT NULL
+);
+CREATE TABLE child_total (
+    sequence INTEGER NOT NULL REFERENCES checkpoint (sequence), path TEXT NOT NULL,
+    n_releases INTEGER NOT NULL, n_rows INTEGER NOT NULL, PRIMARY KEY (sequence, path)
+) WITHOUT ROWID;
 CREATE TABLE private_record (
     sequence INTEGER PRIMARY KEY REFERENCES entry (sequence), content TEXT NOT NULL
 );
 CREATE INDEX total_of_scope ON total (scope_id, sequence);
 CREATE INDEX reservation_of ON reservation (id, sequence);
+CREATE INDEX child_events ON child (sequence) WHERE event <> 'spend';
 """
 _TABLE_NAMES = re.findall(r"CREATE TABLE (\w+)", _TABLES)
 SCHEMA = _TABLES + "".join(

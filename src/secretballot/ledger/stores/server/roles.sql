@@ -40,7 +40,7 @@ GRANT USAGE ON SCHEMA secretballot TO secretballot_spender, secretballot_reader;
 GRANT SELECT ON
     secretballot.format, secretballot.ledger, secretballot.header, secretballot.level,
     secretballot.entry, secretballot.curve, secretballot.charge, secretballot.reservation,
-    secretballot.checkpoint, secretballot.total
+    secretballot.checkpoint, secretballot.total, secretballot.child, secretballot.child_total
 TO secretballot_spender, secretballot_reader;
 -- That a record belongs to an entry is checked without reading it.
 GRANT SELECT (ledger, sequence) ON secretballot.private_record
@@ -48,7 +48,8 @@ TO secretballot_spender, secretballot_reader;
 
 GRANT INSERT ON
     secretballot.entry, secretballot.curve, secretballot.charge, secretballot.reservation,
-    secretballot.checkpoint, secretballot.total, secretballot.private_record
+    secretballot.checkpoint, secretballot.total, secretballot.child, secretballot.child_total,
+    secretballot.private_record
 TO secretballot_spender;
 -- Locking the row of a ledger needs the right to update a column of it; a trigger refuses to.
 GRANT UPDATE (lock) ON secretballot.ledger TO secretballot_spender;

@@ -69,6 +69,18 @@ CREATE TABLE IF NOT EXISTS secretballot.total (
     FOREIGN KEY (ledger, sequence) REFERENCES secretballot.checkpoint (ledger, sequence),
     FOREIGN KEY (ledger, curve) REFERENCES secretballot.curve (ledger, number)
 );
+CREATE TABLE IF NOT EXISTS secretballot.child (
+    ledger INTEGER NOT NULL, sequence BIGINT NOT NULL, path TEXT NOT NULL, event TEXT NOT NULL,
+    given TEXT NOT NULL,
+    PRIMARY KEY (ledger, sequence),
+    FOREIGN KEY (ledger, sequence) REFERENCES secretballot.entry (ledger, sequence)
+);
+CREATE TABLE IF NOT EXISTS secretballot.child_total (
+    ledger INTEGER NOT NULL, sequence BIGINT NOT NULL, path TEXT NOT NULL,
+    n_releases BIGINT NOT NULL, n_rows BIGINT NOT NULL,
+    PRIMARY KEY (ledger, sequence, path),
+    FOREIGN KEY (ledger, sequence) REFERENCES secretballot.checkpoint (ledger, sequence)
+);
 CREATE TABLE IF NOT EXISTS secretballot.private_record (
     ledger INTEGER NOT NULL, sequence BIGINT NOT NULL, content TEXT NOT NULL,
     PRIMARY KEY (ledger, sequence),
@@ -76,6 +88,8 @@ CREATE TABLE IF NOT EXISTS secretballot.private_record (
 );
 CREATE INDEX IF NOT EXISTS total_of_scope ON secretballot.total (ledger, scope_id, sequence);
 CREATE INDEX IF NOT EXISTS reservation_of ON secretballot.reservation (ledger, id, sequence);
+CREATE INDEX IF NOT EXISTS child_events ON secretballot.child (ledger, sequence)
+    WHERE event <> 'spend';
 
 -- Rows are only added. Triggers of rows let TRUNCATE through: one of statements refuses it.
 CREATE OR REPLACE FUNCTION secretballot.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
