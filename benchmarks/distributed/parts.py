@@ -7,7 +7,7 @@
 process, which a run has for itself. Workers have imported the library before the clock starts,
 which takes each of them about 2 seconds, once. ``memory``: the same fit of rows in memory.
 ``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2;
-also those of the CPU in the client and in the longest worker, in which other work does not count.
+also those of the CPU in the client and in tasks, in which other work of the machine does not count.
 ``hash``: owners a second, beside one call of blake2b each.
 
 ``rounds``: later rounds beside bare NumPy, in the same run. After each round the same workers read
@@ -92,6 +92,7 @@ class TimedEngine:
     def __init__(self, engine: object, with_numpy: bool) -> None:
         self.engine, self.with_numpy = engine, with_numpy
         self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.task_seconds = 0.0  # of all tasks, of the CPU
         #: Tuples of rows, entries of a row, seconds of our tasks and of NumPy, one a round.
         self.rounds: list[tuple[int, int, float, float]] = []
 
@@ -99,9 +100,9 @@ class TimedEngine:
         """Yield the results of tasks."""
         start = time.perf_counter()
         timed = partial(_timed, function)
-        task_seconds = 0.0
+        before = self.task_seconds
         for result, seconds in self.engine.map(timed, n_tasks):
-            task_seconds += seconds
+            self.task_seconds += seconds
             yield result
         with open(function.args[0], "rb") as file:
             task = pickle.load(file)
@@ -120,7 +121,7 @@ class TimedEngine:
             bare = partial(_numpy_round, [vectors._path(bucket) for bucket in filled])
             sizes = list(self.engine.map(bare, n_tasks))
             n_rows, seconds = sum(size[0] for size in sizes), sum(size[2] for size in sizes)
-            self.rounds.append((n_rows, sizes[0][1], task_seconds, seconds))
+            self.rounds.append((n_rows, sizes[0][1], self.task_seconds - before, seconds))
 
 
 def _timed(function: Callable[[int], object], index: int) -> tuple[object, float]:
@@ -173,12 +174,6 @@ def load() -> None:
     import_module("secretballot.linear.input")
 
 
-def cpu() -> float:
-    """Return the seconds that all threads of this process have computed."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 def peak() -> float:
     """Return the largest memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -202,19 +197,18 @@ def fit_parts(
         parts = PrivateParts(folder, y="y", owners="owner", engine=client, scratch=folder.parent)
         engine = parts._engine = TimedEngine(parts._engine, with_numpy)
         client.run(load)
-        before, before_workers = cpu(), client.run(cpu)
+        before = time.thread_time()
         start = time.perf_counter()
         model = estimator(kind).fit(parts, X_public=pool)
         seconds = time.perf_counter() - start
-        computed = cpu() - before
-        by_worker = [now - before_workers[name] for name, now in client.run(cpu).items()]
+        computed = time.thread_time() - before
         workers = client.run(peak)
         result = digest(model)
         if kind == "ensemble":
             model._teachers.folder.delete()
     return {
         "seconds": seconds,
-        "cpu": (computed, max(by_worker), sum(by_worker)),
+        "cpu": (computed, engine.task_seconds),
         "client": peak(),
         "rounds": engine.rounds,
         "worker": max(workers.values()),
@@ -307,12 +301,13 @@ def show_rounds(run: dict[str, object], n_workers: int) -> None:
 def show_growth(folder: Path, n_rows: int, n_workers: int) -> None:
     """Print the time of a row."""
     fitted = alone("logistic", folder, n_workers)
-    in_client, longest, in_workers = fitted["cpu"]
+    in_client, in_tasks = fitted["cpu"]
+    alone_on_cores = in_client + in_tasks / n_workers
     print(
         f"{n_workers} worker(s), {n_rows:,} rows: {fitted['seconds']:.1f} s, "
         f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f}, "
-        f"workers {in_workers:.1f} s, client and longest worker "
-        f"{1e6 * (in_client + longest) / n_rows:.2f} microseconds a row. Memory: client "
+        f"tasks {in_tasks:.1f} s, client and tasks over workers "
+        f"{1e6 * alone_on_cores / n_rows:.2f} microseconds a row. Memory: client "
         f"{fitted['client']:,.0f} MiB, worker {fitted['worker']:,.0f} MiB. Load of the machine: "
         f"{os.getloadavg()[0]:.1f}",
         flush=True,

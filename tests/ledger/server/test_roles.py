@@ -2,13 +2,14 @@
 
 import math
 
-import psycopg
 import pytest
 from tests._fakes import Pure, basic_budget, spend
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger import LedgerEntry
+
+psycopg = pytest.importorskip("psycopg")
 
 TABLES = (
     *("format", "ledger", "header", "level", "entry", "curve", "charge", "reservation"),

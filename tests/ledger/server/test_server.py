@@ -5,7 +5,6 @@ import re
 import threading
 import time
 
-import psycopg
 import pytest
 from tests._fakes import Grouped, Pure, basic_budget, spend, votes
 
@@ -15,6 +14,8 @@ from secretballot.ledger import Ledger, export
 from secretballot.ledger.stores import _waiting
 from secretballot.ledger.stores.file._schema import SCHEMA
 from secretballot.ledger.stores.server._connection import close_unused
+
+psycopg = pytest.importorskip("psycopg")
 
 
 def columns(script):
