@@ -12,7 +12,7 @@ from secretballot.accounting._privacy_filter import (
     scope_filters,
 )
 from secretballot.accounting._report import ROUNDING, PrivacySpent, spent_on
-from secretballot.accounting.children._child_replay import ChildReplay
+from secretballot.accounting._child_replay import ChildReplay
 from secretballot.divergences import Cost
 from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, Totals
 

@@ -1,6 +1,5 @@
 """Child budgets: parts of a budget for a team, a project or a year."""
 
 from secretballot.accounting.children._carving import Carving
-from secretballot.accounting.children._child_replay import ChildReplay
 
-__all__ = ["Carving", "ChildReplay"]
+__all__ = ["Carving"]
