@@ -237,3 +237,25 @@ def test_only_children_begin_and_close(whole):
             getattr(whole, verb)()
     with pytest.raises(ValueError, match="not sealed"):
         whole.child("team", epsilon=0.1).begin()
+
+
+def test_statements_name_children(whole):
+    team = whole.child("team", epsilon=0.5)
+    whole.child("north", epsilon=0.3, group=("region", "north"))
+    whole.child("elsewhere", epsilon=0.05, delta=1e-8, sealed=True)
+    team.release(GNMax(sigma=100.0), VOTES)
+    team.close()
+    statement = whole.statement()
+    (given,) = [each for each in statement.recorded if "given to children" in each]
+    assert "'team' (epsilon 0.5, closed)" in given
+    assert "'north' (epsilon 0.3)" in given
+    assumed = " ".join(statement.assumptions)
+    assert "sealed child 'elsewhere' were made elsewhere, and together are (0.05, 1e-08)" in assumed
+    assert "people of the group 'north' alone" in assumed
+    assert sum(group["n_releases"] for group in statement.released) == 1
+    own = team.statement()
+    assert own.recorded[0].startswith("THIS IS A PART OF A BUDGET: the child 'team'")
+    assert own.levels[0]["epsilon"] == 0.5
+    assert own.levels[0]["share_spent"] == team.spent().share
+    assert sum(group["n_releases"] for group in own.released) == 1
+    assert not any("THIS IS A PART" in each for each in statement.recorded)
