@@ -81,7 +81,12 @@ def journal_of(content):
     return b"".join(records)
 
 
-@pytest.mark.parametrize("kind", ["another program's", "another ledger's", "an old one", "a text"])
+#: The journal of the first write to an empty file.
+OF_CREATION = struct.pack(">8s5I", bytes.fromhex("d9d505f920a163d7"), 0, 7, 0, 512, 4096)
+KINDS = ["another program's", "another ledger's", "an old one", "that of its creation", "a text"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path, kind):
     path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
     accountant, other = basic_budget(path, 100.0), tmp_path / "other.ledger"
@@ -90,6 +95,7 @@ def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path,
         "another program's": foreign.with_name("notes.db-journal").read_bytes(),
         "another ledger's": journal_of(other.read_bytes()),
         "an old one": journal_of(path.read_bytes()),
+        "that of its creation": OF_CREATION.ljust(512, b"\0"),
         "a text": b"a letter that nobody has a copy of\n" * 300,
     }[kind]
     spend(accountant, 3)
@@ -102,6 +108,17 @@ def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path,
     journal.unlink()
     spend(accountant)
     assert accountant._ledger.verify().n_entries == 4
+
+
+def test_a_creation_that_was_interrupted_while_it_was_committed(tmp_path):
+    path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
+    basic_budget(path)
+    path.write_bytes(path.read_bytes()[:8192])
+    journal.write_bytes(OF_CREATION.ljust(512, b"\0"))
+    path.with_name("budget.ledger.mark").write_bytes(b"")
+    with pytest.raises(LedgerError, match="creation was interrupted"):
+        PrivacyAccountant.open(path)
+    assert path.read_bytes() == b""
 
 
 def test_the_journal_of_a_write_that_was_interrupted_is_rolled_back(tmp_path):

@@ -126,10 +126,10 @@ class FileStore:
             message = str(error)
         is_held = False
 
-        def again(_: HeldMark) -> T:
+        def again(held: HeldMark) -> T:
             nonlocal is_held
             is_held = True
-            check_journal(path)
+            check_journal(path, held.mark)
             return transact(path, run_query, to="recover")
 
         try:
@@ -143,7 +143,7 @@ class FileStore:
         """Run a function with the lock of the mark, and the mark; then commit and advance it."""
 
         def write_held(held: HeldMark) -> Written[T]:
-            check_journal(self.name)
+            check_journal(self.name, held.mark)
             written = transact(
                 self.name, lambda opened: act(FileRows(self.name, opened), held.mark), to="write"
             )

@@ -8,6 +8,7 @@ import struct
 from typing import BinaryIO
 
 from secretballot._errors import LedgerError
+from secretballot.ledger.stores._slots import Mark
 from secretballot.ledger.stores._waiting import PROCESS_LOCK
 from secretballot.ledger.stores.file._file import readable
 from secretballot.ledger.stores.file._mark import mark_path
@@ -55,18 +56,19 @@ def _is_absent_or_regular(name: str) -> bool:
         return True
 
 
-def check_journal(path: str) -> None:
+def check_journal(path: str, mark: Mark | None) -> None:
     """Refuse to roll back a journal that an interrupted write of this ledger can't have left.
 
     For the holder of the mark, when nobody writes. A journal has pages as they were before a write.
     If the first page is among them (a commit begins with it), it is that of the ledger before its
-    last commit; if not, the ledger's first page and its size are those before the write.
+    last commit; if not, the ledger's first page and its size are those before the write. Before a
+    ledger was made its file was empty, and its mark has no entry until that is committed.
     """
     try:
         with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
             header = file.read(_HEADER)
             with open(f"{path}-journal", "rb") as journal:
-                is_foreign = bool(header) and _is_foreign(journal, header)
+                is_foreign = bool(header) and _is_foreign(journal, header, mark)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -78,13 +80,15 @@ def check_journal(path: str) -> None:
         )
 
 
-def _is_foreign(journal: BinaryIO, header: bytes) -> bool:
+def _is_foreign(journal: BinaryIO, header: bytes, mark: Mark | None) -> bool:
     magic, _, _, n_pages, sector, size = struct.unpack(">8s5I", journal.read(28).ljust(28, b"\0"))
     if not magic.strip(b"\0"):
         return False  # SQLite rolls back no journal that begins with a zero byte
     # The header of a database has 1 for pages of 65,536 bytes.
     if magic != _JOURNAL_MAGIC or size % 65535 != _number(header, _PAGE_SIZE):
         return True
+    if n_pages == 0:
+        return mark is not None
     before, n_commits = header, 0
     journal.seek(sector)
     while len(number := journal.read(4)) == 4:
