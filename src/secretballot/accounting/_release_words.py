@@ -53,8 +53,10 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
 
 
 def entry_text(entry: LedgerEntry) -> str:
-    """Describe an entry on one line: its mechanism, and what became of a reservation."""
+    """Describe an entry on one line: its mechanism, child, and what became of a reservation."""
     mechanism = mechanism_text(json.loads(entry.mechanism))
+    if entry.child is not None and entry.child.event == "spend":
+        mechanism = f"{mechanism} of the child {entry.child.path!r}"
     if entry.reservation is None or entry.is_release:
         return mechanism
     if entry.is_refund:

@@ -2,5 +2,10 @@
 
 from secretballot.accounting.children._carving import Carving
 from secretballot.accounting.children._child_replay import ChildReplay
+from secretballot.accounting.children._child_report import (
+    ChildReport,
+    child_reports,
+    children_table,
+)
 
-__all__ = ["Carving", "ChildReplay"]
+__all__ = ["Carving", "ChildReplay", "ChildReport", "child_reports", "children_table"]
