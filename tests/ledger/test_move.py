@@ -1,5 +1,6 @@
 """A ledger file that is moved to a server: the chain goes on there, and the file does not."""
 
+import signal
 from functools import partial
 
 import pytest
@@ -70,7 +71,8 @@ def test_the_file_is_not_spent_from(run, path, filled, url):
     assert run("verify", path)[0] == 0
 
 
-def test_children_go_on(run, path, url):
+def test_children_go_on(run, path, url, monkeypatch):
+    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 2)
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
     child = accountant.child("team", epsilon=0.5)
     child.release(GNMax(sigma=100.0), votes(1))
@@ -141,3 +143,39 @@ def test_files_and_servers_are_not_moved_to_files(run, path, filled, tmp_path):
     status, _, errors = run("move", path, tmp_path / "other.ledger")
     assert "from a file to the URL of a server" in errors
     filled.release(GNMax(sigma=900.0), votes(1))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(ServerRows, "insert"), (ServerStore, "_commit")])
+def test_ctrl_c_moves_all_or_nothing(path, filled, url, monkeypatch, kind, name):
+    """While rows are copied nothing is moved; at the commit of the server all is."""
+    before, original = digests(filled), getattr(kind, name)
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            move(Ledger.open(path), url)
+    if kind is ServerRows:
+        assert digests(filled) == before
+        filled.release(GNMax(sigma=900.0), votes(1))
+    else:
+        assert digests(PrivacyAccountant.open(url))[:-1] == before
+        with pytest.raises(LedgerError, match="was moved"):
+            filled.release(GNMax(sigma=900.0), votes(1))
+
+
+def test_the_file_is_closed_before_the_copy_is_committed(path, filled, url, monkeypatch):
+    commit, refused = ServerStore._commit, []
+
+    def checked(*arguments):
+        with pytest.raises(LedgerError, match="was moved") as caught:
+            filled.release(GNMax(sigma=900.0), votes(1))
+        refused.append(caught)
+        commit(*arguments)
+
+    monkeypatch.setattr(ServerStore, "_commit", checked)
+    move(Ledger.open(path), url)
+    assert len(refused) == 1
