@@ -242,6 +242,7 @@ def test_an_export_can_be_checked_without_this_library(run, accountant, path):
                 charges,
                 None,  # no reservation
                 None,  # no checkpoint
+                None,  # no child
                 previous,
             ]
         )

@@ -83,6 +83,7 @@ def test_entries_have_no_field_for_answers(tmp_path):
         *("mechanism", "n_rows", "seeded", "note"),  # what was released
         *("scope_id", "scope_epsilon", "charges"),  # at what cost
         "reservation",  # out of what was paid for before, and how many rows that leaves
+        "child",  # out of whose part of the budget
     }
     assert set(entry["charges"][0]) == {"group", "delta", "curve"}
 

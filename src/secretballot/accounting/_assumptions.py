@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from secretballot.accounting._child_sentences import assumed_of_children, recorded_children
 from secretballot.accounting._notes import NOTE_WORDS, RECORDED, SCORES, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
@@ -90,10 +91,13 @@ class Grounds(NamedTuple):
     assumed: tuple[str, ...]
 
 
-def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> Grounds:
+def grounds(
+    budget: Budget, held: Contents, overspent: Mapping[str, float], path: str = ""
+) -> Grounds:
     """Return the grounds of a ledger's guarantee, a sentence or two for each.
 
-    `overspent` has the share that was spent of each level above its budget.
+    `overspent` has the share that was spent of each level above its budget, and `path` is that of
+    a child budget.
     """
     released = held.released
     about_unit = _ABOUT_UNITS[budget.unit]
@@ -106,6 +110,7 @@ def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> G
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
+            *recorded_children(path, held.given, held.closed),
             *_composition(budget),
             *_reserved(held.reservations),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
@@ -121,6 +126,7 @@ def grounds(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> G
             *_direct(released, budget),
             *_foreign(released),
             *_enough_units(budget, released),
+            *assumed_of_children(held.given),
             *_ALWAYS,
             *_moved(held.n_moves),
         ),

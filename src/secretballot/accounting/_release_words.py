@@ -14,6 +14,8 @@ _VOTED_LABELS = "the labels with the most votes, after noise"
 _SHARES = "shares of classes in bags, with noise"
 _ITEMS = "the most frequent items, after noise"
 
+_CHILD_EVENTS = {"carve": "carved", "begin": "began", "close": "closed"}
+
 #: What mechanisms release, by the name of their class.
 RELEASE_WORDS = {
     "BestOfCounts": "the candidate with about the largest count",
@@ -53,10 +55,12 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
 
 
 def entry_text(entry: LedgerEntry) -> str:
-    """Describe an entry on one line: its mechanism, child, and what became of a reservation."""
+    """Describe an entry on one line: its mechanism, and what became of a reservation."""
+    if entry.child is not None and entry.child.event != "spend":
+        return f"{_CHILD_EVENTS[entry.child.event]} the child {entry.child.path!r}"
     mechanism = mechanism_text(json.loads(entry.mechanism))
-    if entry.child is not None and entry.child.event == "spend":
-        mechanism = f"{mechanism} of the child {entry.child.path!r}"
+    if entry.child is not None:
+        mechanism = f"{entry.child.path!r}: {mechanism}"
     if entry.reservation is None or entry.is_release:
         return mechanism
     if entry.is_refund:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from secretballot.accounting._notes import declared_facts
-from secretballot.ledger import LedgerEntry, Reserved
+from secretballot.ledger import Grant, LedgerEntry, Reserved
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Released:
 class Contents(NamedTuple):
     """Releases of a ledger, moves of its file, and the last state of each reservation.
 
+    `given` are the parts that children got, by path, and `closed` the children that were closed.
     `last` is the time of the last entry, "" if there is none.
     """
 
@@ -39,6 +40,8 @@ class Contents(NamedTuple):
     n_moves: int
     reservations: list[Reserved]
     last: str
+    given: dict[str, Grant]
+    closed: set[str]
 
     @property
     def is_all_seeded(self) -> bool:
@@ -50,9 +53,14 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
     """Group the releases of a ledger, in the order in which they began."""
     groups: dict[tuple[str, str, bool], Released] = {}
     n_moves, reservations, last = 0, dict[str, Reserved](), ""
+    given, closed = dict[str, Grant](), set[str]()
     for entry in entries:
         n_moves += entry.is_move
         last = entry.time
+        if entry.child is not None and entry.child.grant is not None:
+            given[entry.child.path] = entry.child.grant
+        if entry.child is not None and entry.child.event == "close":
+            closed.add(entry.child.path)
         if entry.reservation is not None:
             reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:
@@ -65,4 +73,5 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         group.last = entry.time
         group.n_releases += 1
         group.n_rows += entry.n_rows
-    return Contents(list(groups.values()), n_moves, list(reservations.values()), last)
+    released, states = list(groups.values()), list(reservations.values())
+    return Contents(released, n_moves, states, last, given, closed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from secretballot._errors import LedgerError
+from secretballot.accounting._child_replay import ChildReplay
 from secretballot.accounting._privacy_filter import (
     PrivacyFilter,
     budget_filters,
@@ -12,7 +13,6 @@ from secretballot.accounting._privacy_filter import (
     scope_filters,
 )
 from secretballot.accounting._report import ROUNDING, PrivacySpent, spent_on
-from secretballot.accounting.children._child_replay import ChildReplay
 from secretballot.divergences import Cost
 from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, Totals
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
 from importlib.resources import files
@@ -21,7 +22,7 @@ from secretballot.accounting._statement_view import statement_view
 from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
 from secretballot.accounting.witnessing import Witness
-from secretballot.ledger import Budget, Ledger, LevelBudget
+from secretballot.ledger import Budget, Ledger, LedgerEntry, LevelBudget
 
 #: Kind and version of the plain values of a statement.
 _FORMAT = {"format": "secretballot privacy statement", "version": 1}
@@ -120,13 +121,18 @@ class PrivacyStatement(Shown):
         log = None if witness is None else witness.read()
         completeness_note = ledger.completeness_note()
         header, walk = ledger.header(), ledger.walk()
-        held = contents(walk if log is None else log.compared(ledger, walk))
+        entries: Iterable[LedgerEntry] = walk
+        if log is not None and ledger.path:
+            deque(log.compared(ledger.whole, ledger.whole.walk()), maxlen=0)
+        elif log is not None:
+            entries = log.compared(ledger, walk)
+        held = contents(entries)
         budget, totals = header.budget, walk.totals
         sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
         shares = {name: report.share for name, report in spent.items()}
         overspent = {name: share for name, share in shares.items() if share > 1}
-        sentences = grounds(budget, held, overspent)
+        sentences = grounds(budget, held, overspent, ledger.path)
         as_of = held.last or header.created
         return cls(
             summary=summary(

@@ -201,8 +201,9 @@ class Ledger:
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
         mark = self._store.slots().mark
-        header, totals = self.header(), self.totals()
-        if not same_place(totals.place or header.place, self._ask(lambda rows: rows.place())):
+        header, place = _read(self._store, lambda rows: (self._same_header(rows), rows.place()))
+        totals = self.totals()
+        if not same_place(totals.place or header.place, place):
             why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             why = self._store.without_mark

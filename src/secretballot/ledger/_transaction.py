@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry
@@ -40,6 +41,12 @@ class Transaction:
             raise ValueError(
                 f"the child budget {child!r} was closed, and what was left of it given back. "
                 "Nothing was released or recorded."
+            )
+        if budget != state.grant.budget(self._budget):
+            raise LedgerError(
+                f"the child budget {child!r} has other limits than this handle, which was pickled "
+                "with others and is not to be trusted; accountant.child(name) returns another. "
+                "Nothing was released or recorded"
             )
         if state.grant.is_sealed:
             raise ValueError(

@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 
 _NAME = ".s.PGSQL.5432"
+#: Message of a client that ends its session; it is not counted.
+_END = b"X\0\0\0\x04"
 
 
 class CuttingProxy:
@@ -63,7 +65,7 @@ class CuttingProxy:
             while True:
                 for readable in select.select([client, server], [], [])[0]:
                     message = readable.recv(1 << 20)
-                    if not message:
+                    if not message or message == _END:
                         return
                     if readable is server:
                         client.sendall(message)

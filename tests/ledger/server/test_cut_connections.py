@@ -97,6 +97,25 @@ def test_a_server_that_can_not_be_asked(proxy, through, url, monkeypatch, is_ans
     assert (head.digest in error) is is_answered
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_creation_whose_commit_is_cut(proxy, server, url, is_answered):
+    through = url.replace(str(server.folder), str(proxy.folder))
+    basic_budget(url + "-first")
+    close_unused()
+    proxy.cut(0)
+    basic_budget(through + "-second")
+    last = proxy.n_messages
+    close_unused()
+    proxy.cut(last, is_answered=is_answered)
+    if is_answered:
+        spend(basic_budget(through))
+    else:
+        with pytest.raises(LedgerError, match="is not in it. Nothing was released or charged"):
+            basic_budget(through)
+        spend(basic_budget(through))
+    assert n_entries(url) == 1
+
+
 def test_a_commit_that_is_forgotten_would_be_noticed(proxy, through, url, monkeypatch):
     """The same check, with a store that takes a lost reply for a failure."""
     from secretballot.ledger.stores.server._server_store import ServerStore

@@ -38,7 +38,7 @@ def test_tables_are_those_of_a_file(capsys):
     assert on_server.pop("ledger") == ["number", "name", "lock"]
     on_server.pop("format", None)
     in_file = columns(SCHEMA)
-    assert len(in_file) == 9
+    assert len(in_file) == 11
     assert on_server == in_file
 
 

@@ -65,7 +65,8 @@ def _child_level(level: LevelBudget, cap: float, approximation_delta: float | No
     if not amount > 0:
         raise ValueError(
             f"epsilon={cap:g} of a child can't be certified at delta={level.delta:g} in the "
-            f"budget's currency (order={level.order!r}); give it more."
+            f"currency of its parent, order={level.order!r}. Give it more, or open budgets that "
+            "children share with order='gaussian'."
         )
     share = min(amount / level.amount, 1.0) * level.approximation_delta
     if approximation_delta is not None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Key of the lock under which tables are made: two creations at once would collide.
-_CREATING = 0x53424C47
+#: Lock under which ledgers are made: two creations of the tables at once would collide.
+_LOCK_CREATION = f"SELECT pg_advisory_xact_lock({0x53424C47})"
 
 
 class ServerStore:
@@ -49,7 +49,7 @@ class ServerStore:
         """Make a ledger, and the tables if the database has none."""
 
         def record(connection: Connection) -> Written[None]:
-            connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})")
+            connection.execute(_LOCK_CREATION)
             _check_encoding(connection)
             if not _has_tables(connection):
                 connection.execute(schema_script())
@@ -175,6 +175,8 @@ class ServerStore:
         """
 
         def is_recorded(connection: Connection) -> bool:
+            if not mark.sequence:
+                connection.execute(_LOCK_CREATION)  # there may be no row yet
             head = Head.read(connection, self._url.ledger, to_write=True)
             if head is None:
                 return False
