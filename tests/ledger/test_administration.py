@@ -8,7 +8,7 @@ import pytest
 from tests._commands import ledger_command
 from tests._fakes import votes
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.mechanisms import GNMax, VectorSum
 
 
@@ -231,6 +231,17 @@ def test_price_for_a_child_by_other_parameters(run, tmp_path):
     share = only_level(facts(run, *asked, "--child", "team"))["asked"]
     mechanism = VectorSum(sigma=30, norm=2, relation="add_remove")
     assert share == child.price(mechanism) > accountant.price(mechanism)
+
+
+def test_figures_that_depend_on_the_data_say_so(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    with pytest.warns(PrivacyLeakWarning):
+        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order="renyi", ledger=path)
+    asked = ("--mechanism", "GNMax", "--sigma", 40, "--json")
+    status, output, errors = run("price", path, *asked)
+    assert status == 0
+    assert json.loads(output)["sensitive"] is True
+    assert "they are sensitive themselves" in errors
 
 
 @pytest.mark.parametrize(

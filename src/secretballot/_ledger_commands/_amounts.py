@@ -18,19 +18,18 @@ class EpsilonOption(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Add a number to those that came before."""
-        level, _, text = str(values).rpartition("=")
+        level, equals, text = str(values).rpartition("=")
         try:
             amount = float(text)
         except ValueError:
             raise argparse.ArgumentError(self, f"{text!r} is not a number") from None
         before = getattr(namespace, self.dest)
-        if before is None and not level:
-            setattr(namespace, self.dest, amount)
-            return
-        levels = {} if before is None else before
-        if not level or not hasattr(levels, "keys") or level in levels:
+        if before is None:
+            setattr(namespace, self.dest, {level: amount} if equals else amount)
+        elif equals and isinstance(before, dict) and level not in before:
+            before[level] = amount
+        else:
             raise argparse.ArgumentError(self, "give one number, or LEVEL=E once for each level")
-        setattr(namespace, self.dest, {**levels, level: amount})
 
 
 def add_epsilon(command: argparse.ArgumentParser, summary: str) -> None:
