@@ -62,6 +62,15 @@ def test_commands_are_commands(command, capsys, tmp_path, monkeypatch):
     assert "FILE" in capsys.readouterr().err  # which is not there
 
 
+@pytest.mark.parametrize("command", rows("ledger.md", "## Administering it"))
+def test_administration_is_by_commands(command, capsys):
+    name, *words = command.strip("`").split()[2:]
+    with pytest.raises(SystemExit, match="0"):
+        main(["ledger", name, "--help"])
+    usage = capsys.readouterr().out.partition("options:")[0]
+    assert [word for word in words if word not in usage] == []
+
+
 def test_the_citation_is_of_this_version():
     def field(name):
         (value,) = re.findall(rf'^{name}: "?(.*?)"?$', CITATION, flags=re.M)

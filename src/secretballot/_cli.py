@@ -1,4 +1,4 @@
-"""Command line: show and check a ledger, also while others spend from it."""
+"""Command line: administer, show and check a ledger, also while others spend from it."""
 
 from __future__ import annotations
 
@@ -14,54 +14,33 @@ from functools import partial
 
 from secretballot import __version__
 from secretballot._ledger_commands import (
-    ServeError,
-    add_commands,
+    CommandError,
+    add_administration,
+    add_children,
+    add_json,
+    add_price,
+    add_watching,
     add_witness,
     check_witness,
-    print_witness,
+    show,
+    verify,
+    warn_of_copy,
     witness_of,
 )
-from secretballot._tables import (
-    WITHHELD,
-    entry_count,
-    order_text,
-    percent,
-    text_table,
-    visible,
-)
-from secretballot.accounting import (
-    LedgerError,
-    PrivacyStatement,
-    entry_text,
-    replay,
-    spent_by_level,
-)
-from secretballot.divergences import GAUSSIAN, level_cost
-from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export, roles_script
-
-#: What charges are amounts of, by kind of budget.
-_CURRENCIES = {
-    "gaussian": "mu^2",
-    "renyi": "the Renyi divergence at the level's order",
-    "pairs": "epsilon",
-}
-
-#: Letters of a digest.
-_DIGEST_LENGTH = 64
+from secretballot._tables import WITHHELD, entry_count, visible
+from secretballot.accounting import LedgerError, PrivacyStatement, replay
+from secretballot.divergences import GAUSSIAN
+from secretballot.ledger import Ledger, export, roles_script
 
 #: The page of a statement that is printed.
 _STANDARD_OUTPUT = ""
 
 
-class _PageError(Exception):
-    """A page that can't be written to its file."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    0 for success, 1 for a ledger with a fault or an output that can't be written, 2 for a wrong
-    command, 130 for Ctrl-C.
+    0 for success, 1 for a ledger with a fault, a refusal, or an output that can't be written, 2 for
+    a wrong command, 130 for Ctrl-C.
     """
     # Letters that a terminal can't show are escaped.
     for stream in (sys.stdout, sys.stderr):
@@ -73,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         options.run(options)
         sys.stdout.flush()
-    except (LedgerError, ImportError, ServeError, _PageError) as error:
+    except (LedgerError, ImportError, CommandError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
@@ -113,11 +92,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"secretballot {__version__}")
     subjects = parser.add_subparsers(required=True, metavar="ledger")
-    ledger = subjects.add_parser("ledger", help="look at a ledger and check it")
+    ledger = subjects.add_parser("ledger", help="administer a ledger, look at it and check it")
     commands = ledger.add_subparsers(required=True, metavar="command")
     for name, run, summary in (
-        ("show", _show, "the budget, the share that each level has spent, and every release"),
-        ("verify", _verify, "check that no entry was altered, removed, reordered or cut off"),
+        ("show", show, "the budget, the share that each level has spent, and every release"),
+        ("verify", verify, "check that no entry was altered, removed, reordered or cut off"),
         ("replay", _replay, "add all entries up again and check that none overspent"),
         ("export", _export, "all but private records, for other programs"),
         ("statement", _statement, "the statement for the data owner to sign"),
@@ -144,6 +123,8 @@ def _parser() -> argparse.ArgumentParser:
             )
         if name in ("verify", "statement"):
             add_witness(command)
+        if name in ("show", "verify"):
+            add_json(command)
         if name in ("export", "statement"):
             form = command.add_mutually_exclusive_group(required=name == "export")
             form.add_argument("--json", action="store_true", help="as JSON")
@@ -159,7 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     summary = "an SQL script that makes the tables and roles of ledgers on a PostgreSQL server"
     roles = commands.add_parser("roles", help=summary, description=f"roles: {summary}.")
     roles.set_defaults(run=_roles)
-    add_commands(commands)
+    for add in (add_administration, add_children, add_price, add_watching):
+        add(commands)
     return parser
 
 
@@ -179,101 +161,6 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries")
     return int(text)
-
-
-def _warn_of_copy(ledger: Ledger) -> str:
-    """Print what is wrong with the place or the end of a ledger; return the note on its end."""
-    completeness_note = ledger.completeness_note()
-    try:
-        other = ledger.settle(moved=False)
-    except LedgerError as error:
-        # Commands that only read are told of it by the other note.
-        other = "" if completeness_note else str(error).removesuffix(" Nothing was released.")
-    for note in filter(None, (completeness_note, other)):
-        print(f"note: {visible(note)}", file=sys.stderr)
-    return completeness_note
-
-
-def _show(ledger: Ledger, options: argparse.Namespace) -> None:
-    _warn_of_copy(ledger)
-    header, budget = ledger.header(), ledger.budget
-    walk, rows = ledger.walk(options.last), []
-    for entry in walk:
-        state = {} if entry.is_move else spent_by_level(budget, walk.totals)
-        charges = ["" if entry.is_move else _charge(entry, level) for level in budget.levels]
-        shares = [percent(state[name].share) if state else "" for name in budget.names]
-        seeded = "SEEDED" if entry.seeded else ""
-        fixed = (str(entry.sequence), entry.time[:19], entry_text(entry), str(entry.n_rows))
-        rows.append((*fixed, seeded, *charges, *shares))
-    print(f"{visible(ledger.name)}\n{visible(header.ledger_id)}, ", end="")
-    print(f"opened {visible(header.created[:19])} UTC")
-    print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
-    if budget.is_sensitive:
-        print("These figures depend on the private data: they are sensitive themselves.")
-    if budget.keeps_private:
-        print(
-            "The file keeps private records for its owner, not shown here: it is sensitive itself."
-        )
-    totals, levels = walk.totals, []
-    spent = spent_by_level(budget, totals)
-    for level in budget.levels:
-        fixed = (level.name, f"{level.epsilon:g}", f"{level.delta:g}", order_text(level.order))
-        reading = spent[level.name]
-        levels.append((*fixed, percent(reading.share), f"{reading.epsilon:.4g}"))
-    headings = ("level", "epsilon", "delta", "order", "spent", "epsilon so far")
-    print(f"\n{text_table(headings, levels)}")
-    for name, reading in spent.items():
-        if reading.share > 1:
-            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
-    print()
-    # Shares of the budget after each entry: the last row has those of the table above.
-    of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
-    columns = ("entry", "time (UTC)", "what", "answers", "", *of_levels)
-    print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
-    shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
-    if len(shown) < totals.sequence:
-        n_earlier = totals.sequence - len(shown)
-        verb = "is" if n_earlier == 1 else "are"
-        print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
-    print(text_table(columns, shown))
-    print(f"\n{entry_count(totals.sequence)}, head digest {totals.digest}")
-
-
-def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
-    amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
-    return f"{-amount if entry.is_refund and amount else amount:.4g}"
-
-
-def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
-    completeness_note = _warn_of_copy(ledger)
-    walk, witness = ledger.walk(), witness_of(options)
-    log = None if witness is None else witness.read()
-    entries = walk if log is None else log.compared(ledger, walk)
-    head = None if options.head is None else options.head.strip().lower()
-    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in entries}
-    totals = walk.totals
-    if head is not None:
-        if len(head) < _DIGEST_LENGTH:
-            raise LedgerError(
-                f"--head {options.head}: a digest has {_DIGEST_LENGTH} letters, and this has "
-                f"{len(head)}. Give it whole, as in the statement: entries can be made up whose "
-                "digests begin alike."
-            )
-        if (place := places.get(head)) is None:
-            raise LedgerError(
-                f"The ledger {ledger.name!r} is not, or no longer, what the statement was made "
-                f"from: none of its entries has the digest {options.head}. Its "
-                "end was cut off, or it was written anew."
-            )
-        since = totals.sequence - place
-        verb = "was" if since == 1 else "were"
-        print(f"the statement's head is entry {place}; {since} {verb} recorded since")
-    if log is not None:
-        print_witness(log, totals.sequence)
-    # A digest that somebody kept stands for the end as well.
-    is_complete = head is not None or bool(log and log.heads) or not completeness_note
-    result = "ok" if is_complete else "unaltered, but not checked at its end"
-    print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
 def _replay(ledger: Ledger, options: argparse.Namespace) -> None:
@@ -296,7 +183,7 @@ def _export(ledger: Ledger, options: argparse.Namespace) -> None:
 
 
 def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
-    _warn_of_copy(ledger)
+    warn_of_copy(ledger)
     statement = PrivacyStatement.of(ledger, witness_of(options))
     if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
@@ -322,7 +209,7 @@ def _write_page(path: str, page: str) -> None:
             is_new = True
             file.write(page)
     except FileExistsError:
-        raise _PageError(
+        raise CommandError(
             f"{path!r} exists already, and a statement may be signed: nothing was written. Name a "
             "new file."
         ) from None
@@ -330,4 +217,4 @@ def _write_page(path: str, page: str) -> None:
         if is_new:
             with suppress(OSError):
                 os.unlink(path)
-        raise _PageError(f"{path!r} can't be written: {error}") from error
+        raise CommandError(f"{path!r} can't be written: {error}") from error

@@ -99,6 +99,29 @@ def test_the_statement(accountant, path):
         assert PrivacyStatement.from_dict(json.loads(text)) == accountant.statement()
 
 
+def test_child_budgets_are_bars_with_their_state(tmp_path):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    assert "CHILD BUDGETS" not in texts(path).text.upper()
+    child = accountant.child("cardiology", epsilon=0.5)
+    year = child.child("2026", epsilon=0.2)
+    year.release(GNMax(sigma=100.0), votes(1))
+    name = HOSTILE.replace("/", "")
+    accountant.child(name, epsilon=0.1, sealed=True).begin()
+    page = texts(path)
+    assert "CHILD BUDGETS" in page.text.upper()
+    assert not {"script", "img"} & set(page.tags)
+    for handle in (child, year):
+        share = handle.spent().share
+        assert 0 < share < 1
+        assert f"{share:.1%} spent, {1 - share:.1%} left" in page.bars
+    words = " ".join(page.text.split())
+    assert f"cardiology/2026 everyone 0.2 {year.spent().share:.1%} 1 open" in words
+    assert "everyone 0.1 elsewhere elsewhere begun" in words
+    year.close()
+    assert "1 closed" in " ".join(texts(path).text.split())
+
+
 def test_hostile_names_are_text(tmp_path):
     path = tmp_path / "hostile.ledger"
     level = HOSTILE.replace("/", "")  # which no name of a level has

@@ -5,6 +5,8 @@ It stores costs. The accounting decides which of them a budget allows.
 
 from secretballot.ledger._budget import (
     ONLY_LEVEL,
+    RELATIONS,
+    UNITS,
     AskedOrder,
     Budget,
     Cap,
@@ -21,6 +23,7 @@ from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._export import export
 from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._ledger import Ledger, Walk
+from secretballot.ledger._moving import move
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
@@ -40,16 +43,19 @@ __all__ = [
     "LevelBudget",
     "ONLY_LEVEL",
     "PATH_SEPARATOR",
+    "RELATIONS",
     "Reserved",
     "Scope",
     "Totals",
     "Transaction",
+    "UNITS",
     "Walk",
     "budget_levels",
     "charge_digits",
     "check_cap",
     "export",
     "is_text",
+    "move",
     "parent_path",
     "roles_script",
     "showing",

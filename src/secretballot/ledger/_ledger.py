@@ -41,7 +41,7 @@ T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
 
 #: Entries read and checked in one transaction, so that writers wait for milliseconds.
-_BATCH = 64
+BATCH = 64
 
 _UNCHECKED = (
     "That no entry is missing at its end can't be checked without the original and its mark, or "
@@ -220,7 +220,7 @@ class Ledger:
         """Return the sums over all entries, those of other processes included, and of a scope."""
 
         def catch_up(rows: Rows) -> Totals | None:
-            self._catch_up(rows, at_most=_BATCH)
+            self._catch_up(rows, at_most=BATCH)
             if self._totals.sequence < last_in(rows, "entry"):
                 return None
             load_scope(rows, self._totals, scope)
@@ -296,7 +296,7 @@ class Ledger:
         check_private_records(rows)
         if last_in(rows, "checkpoint") > last + CHECKPOINT_EVERY:
             self._totals = read_totals(rows) or self._totals
-        for _, totals in _steps(rows, self._totals, at_most):
+        for _, totals in read_steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()
 
@@ -327,7 +327,7 @@ def _lost(rows: Rows, header: Header, mark: Mark) -> bool:
     return digest != mark.digest
 
 
-def _steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
+def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
     for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
         load_scope(rows, totals, entry.scope_id)
@@ -356,8 +356,8 @@ class Walk:
             self.totals.forget()
 
     def _next_steps(self, rows: Rows) -> list[Step]:
-        at_most = min(_BATCH, self._last - self.totals.sequence)
-        steps = list(_steps(rows, self.totals.snapshot(), at_most))
+        at_most = min(BATCH, self._last - self.totals.sequence)
+        steps = list(read_steps(rows, self.totals.snapshot(), at_most))
         if not steps:
             raise LedgerError(f"it ends after entry {self.totals.sequence}, and had {self._last}")
         return steps

@@ -18,6 +18,7 @@ from secretballot.accounting import (
     entry_text,
     spent_by_level,
 )
+from secretballot.accounting.children import child_reports, children_table
 from secretballot.ledger import Ledger, LedgerEntry
 
 #: Entries that are shown, and letters of a note.
@@ -70,6 +71,7 @@ class LedgerPage:
             self._state(statement, fault),
             Heading("Budget"),
             *budget_view(budget, spent, self._name).parts,
+            *self._children(),
             Heading("Entries"),
             *self._entries(),
         ]
@@ -98,6 +100,10 @@ class LedgerPage:
             ("accounting", statement.accounting),
             ("read", f"{now[:19]} UTC"),
         )
+
+    def _children(self) -> list[Part]:
+        reports = child_reports(self._ledger)
+        return [Heading("Child budgets"), children_table(reports)] if reports else []
 
     def _entries(self) -> list[Part]:
         walk, rows = self._ledger.walk(_N_SHOWN), list[tuple[Cell, ...]]()

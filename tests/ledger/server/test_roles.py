@@ -13,7 +13,7 @@ psycopg = pytest.importorskip("psycopg")
 
 TABLES = (
     *("format", "ledger", "header", "level", "entry", "curve", "charge", "reservation"),
-    *("checkpoint", "total", "private_record"),
+    *("checkpoint", "total", "child", "child_total", "private_record"),
 )
 
 
@@ -51,6 +51,25 @@ def test_an_owner_makes_a_ledger_from_which_spenders_spend(url_of):
     assert accountant.spent().n_releases == 3
 
 
+def test_commands_by_role(url_of, tmp_path, capsys):
+    path = str(tmp_path / "budget.ledger")
+    spend(basic_budget(path))
+    before = PrivacyAccountant.open(path)
+    for user in ("sam", "ray"):
+        assert main(["ledger", "move", path, url_of(user)]) == 1
+        assert "no permission" in capsys.readouterr().err
+    spend(before)
+    assert main(["ledger", "move", path, url_of("ann")]) == 0
+    carve = ("team", "--epsilon", "0.1")
+    assert main(["ledger", "carve", url_of("ray"), *carve]) == 1
+    assert main(["ledger", "carve", url_of("sam"), *carve]) == 0
+    for command in ("show", "children", "verify"):
+        assert main(["ledger", command, url_of("ray"), "--json"]) == 0
+    price = ("--mechanism", "GNMax", "--sigma", "400", "--columns", "2", "--child", "team")
+    assert main(["ledger", "price", url_of("ray"), *price]) == 0
+    assert main(["ledger", "close", url_of("sam"), "team"]) == 0
+
+
 def test_readers_do_not_spend_and_spenders_make_no_ledgers(url_of):
     basic_budget(url_of("ann"))
     reader = PrivacyAccountant.open(url_of("ray"))
@@ -71,7 +90,8 @@ def test_nobody_changes_what_is_recorded(server, database, url_of, user, monkeyp
     name = url_of("ann")
     accountant = PrivacyAccountant(4.0, 1e-5, accounting="sanitized", order=math.inf, ledger=name)
     accountant.reserve(Pure(epsilon=0.25), 2)
-    keep(accountant)  # now each table has rows
+    keep(accountant)
+    spend(basic_budget(f"{name}-of-teams").child("team", epsilon=1.0))  # now each table has rows
     head = PrivacyAccountant.open(url_of("ray"))._ledger.verify()
     with psycopg.connect(server.url(user=user, database=database), autocommit=True) as opened:
         opened.execute("SET search_path = secretballot")

@@ -1,5 +1,10 @@
 """Child budgets: parts of a budget for a team, a project or a year."""
 
 from secretballot.accounting.children._carving import Carving
+from secretballot.accounting.children._child_report import (
+    ChildReport,
+    child_reports,
+    children_table,
+)
 
-__all__ = ["Carving"]
+__all__ = ["Carving", "ChildReport", "child_reports", "children_table"]

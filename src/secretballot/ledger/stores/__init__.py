@@ -2,10 +2,10 @@
 
 from secretballot.ledger.stores._named_store import named_store, pickled_store
 from secretballot.ledger.stores._slots import SLOTS, Mark
-from secretballot.ledger.stores._store import Rows, Store, Written, meaning, same_place
+from secretballot.ledger.stores._store import TABLES, Rows, Store, Written, meaning, same_place
 from secretballot.ledger.stores._waiting import showing
 from secretballot.ledger.stores.file import FileStore
-from secretballot.ledger.stores.server import roles_script
+from secretballot.ledger.stores.server import is_url, roles_script
 
 __all__ = [
     "SLOTS",
@@ -13,7 +13,9 @@ __all__ = [
     "Mark",
     "Rows",
     "Store",
+    "TABLES",
     "Written",
+    "is_url",
     "meaning",
     "named_store",
     "pickled_store",

@@ -14,6 +14,12 @@ T = TypeVar("T")
 #: Version of the tables, the digests and the mark (`docs/theory/ledger-format.md`).
 FORMAT_VERSION = 1
 
+#: Tables of a ledger, each after those that it refers to.
+TABLES = (
+    *("header", "level", "entry", "curve", "charge", "reservation", "checkpoint", "total"),
+    *("child", "child_total", "private_record"),
+)
+
 #: Exceptions of values that no ledger holds.
 _WRONG_VALUES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 

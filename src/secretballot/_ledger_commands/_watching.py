@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from secretballot._ledger_commands._console import CommandError, add_command, print_note
 from secretballot._tables import entry_count, visible
 from secretballot.accounting import Witness
 from secretballot.accounting.witnessing import HeadLog, make_key_pair, publish_head
@@ -14,18 +15,12 @@ from secretballot.ledger import Ledger
 from secretballot.serving import LedgerPage, PageServer
 
 if TYPE_CHECKING:
-    # Private to argparse, which has no public name for it.
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
+    from secretballot._ledger_commands._console import Commands
 
 _PORT, _MAX_PORT = 8765, 65_535
 
 
-class ServeError(Exception):
-    """A page that can't be served at an address."""
-
-
-def add_commands(commands: Commands) -> None:
+def add_watching(commands: Commands) -> None:
     """Add the commands `key`, `witness` and `serve`."""
     summary = "make a key pair for a witness: KEY, for it alone, and KEY.pub, for everybody"
     key = commands.add_parser("key", help=summary, description=f"key: {summary}.")
@@ -33,9 +28,7 @@ def add_commands(commands: Commands) -> None:
     key.add_argument("key", metavar="KEY", help="a new file, readable by its owner alone")
 
     summary = "append a signed head of the ledger to a log that is shared by other means"
-    witness = commands.add_parser("witness", help=summary, description=f"witness: {summary}.")
-    witness.set_defaults(run=_publish)
-    witness.add_argument("file", metavar="FILE", help="the ledger; it is only read")
+    witness = add_command(commands, "witness", _publish, summary)
     witness.add_argument("--key", required=True, metavar="KEY", help="the witness's private key")
     witness.add_argument(
         "--to", required=True, metavar="PATH", help="the log, a file; one for each ledger"
@@ -47,9 +40,7 @@ def add_commands(commands: Commands) -> None:
     )
 
     summary = "show the ledger on a page, to be read in a browser until Ctrl-C; nothing can spend"
-    serve = commands.add_parser("serve", help=summary, description=f"serve: {summary}.")
-    serve.set_defaults(run=_serve)
-    serve.add_argument("file", metavar="FILE", help="the ledger; it is only read")
+    serve = add_command(commands, "serve", _serve, summary)
     serve.add_argument(
         "--port", type=_port, default=_PORT, metavar="N", help=f"default {_PORT}; 0: a free one"
     )
@@ -87,7 +78,7 @@ def witness_of(options: argparse.Namespace) -> Witness | None:
 def print_witness(log: HeadLog, n_entries: int) -> None:
     """Print the result of a comparison with signed heads."""
     if not log.heads:
-        print(f"note: {visible(log.empty_note)}", file=sys.stderr)
+        print_note(log.empty_note)
         return
     newest, n_heads = log.heads[-1], len(log.heads)
     heads = "one signed head, which is" if n_heads == 1 else f"{n_heads} signed heads, all"
@@ -114,7 +105,7 @@ def _make_key(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     ledger = Ledger.open(options.file)
     if note := ledger.completeness_note():
-        print(f"note: {visible(note)}", file=sys.stderr)
+        print_note(note)
     head = publish_head(ledger, options.key, options.to, options.earlier_keys)
     print(f"{visible(options.to)}: {entry_count(head.n_entries)}, head digest {head.digest}")
 
@@ -124,12 +115,12 @@ def _serve(options: argparse.Namespace) -> None:
     try:
         server = PageServer(page, options.host, options.port)
     except (OSError, ValueError) as error:
-        raise ServeError(
+        raise CommandError(
             f"--host {options.host} --port {options.port}: no page can be served there: {error}"
         ) from None
     with server:
         if not server.is_loopback:
-            print("note: whoever reaches this address can read the page.", file=sys.stderr)
+            print_note("whoever reaches this address can read the page.")
         print(f"{server.url} (Ctrl-C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -1,0 +1,69 @@
+"""Words between a command and whoever runs it: errors, notes and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from secretballot._tables import visible
+from secretballot.accounting import BudgetExceededError
+
+if TYPE_CHECKING:
+    # Private to argparse, which has no public name for it.
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+#: Words for a ledger that a command reads, and for one that it writes to.
+READ = "the ledger, a file or the URL of one on a server; it is only read"
+WRITTEN = "the ledger, a file or the URL of one on a server"
+
+
+class CommandError(Exception):
+    """A command that can't be carried out as it was given."""
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    what: str = READ,
+) -> argparse.ArgumentParser:
+    """Add a command on a ledger; `what` describes the ledger."""
+    command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
+    command.set_defaults(run=run)
+    command.add_argument("file", metavar="FILE", help=what)
+    return command
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Add the option of a command that prints facts for programs."""
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Print facts as one JSON object."""
+    print(json.dumps(facts, allow_nan=False, indent=1))
+
+
+def print_note(text: str) -> None:
+    """Print a note beside the output of a command."""
+    print(f"note: {visible(text)}", file=sys.stderr)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Convert what the accountant refuses to a CommandError, and print its warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (BudgetExceededError, ValueError) as error:
+            raise CommandError(str(error)) from None
+        finally:
+            for warning in caught:
+                print_note(str(warning.message))

@@ -1,0 +1,212 @@
+"""Commands that show and verify a ledger."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from secretballot._ledger_commands._console import print_json, print_note
+from secretballot._ledger_commands._watching import print_witness, witness_of
+from secretballot._tables import (
+    entry_count,
+    order_text,
+    percent,
+    plain_number,
+    text_table,
+    visible,
+)
+from secretballot.accounting import LedgerError, PrivacySpent, entry_text, spent_by_level
+from secretballot.divergences import level_cost
+from secretballot.ledger import Budget, Ledger, LedgerEntry, LevelBudget, Totals
+
+#: What charges are amounts of, by kind of budget.
+_CURRENCIES = {
+    "gaussian": "mu^2",
+    "renyi": "the Renyi divergence at the level's order",
+    "pairs": "epsilon",
+}
+
+#: Letters of a digest.
+_DIGEST_LENGTH = 64
+
+
+def warn_of_copy(ledger: Ledger) -> str:
+    """Print what is wrong with the place or the end of a ledger; return the note on its end."""
+    completeness_note = ledger.completeness_note()
+    try:
+        other = ledger.settle(moved=False)
+    except LedgerError as error:
+        # Commands that only read are told of it by the other note.
+        other = "" if completeness_note else str(error).removesuffix(" Nothing was released.")
+    for note in filter(None, (completeness_note, other)):
+        print_note(note)
+    return completeness_note
+
+
+def show(ledger: Ledger, options: argparse.Namespace) -> None:
+    """Print budget, spend and entries."""
+    warn_of_copy(ledger)
+    walk, entries = ledger.walk(options.last), list[dict[str, Any]]()
+    for entry in walk:
+        entries.append(_entry_facts(entry, ledger.budget, walk.totals))
+    if options.last is not None:
+        entries = entries[len(entries) - min(options.last, len(entries)) :]
+    spent = spent_by_level(ledger.budget, walk.totals)
+    if options.json:
+        print_json(_ledger_facts(ledger, walk.totals, spent) | {"entries": entries})
+    else:
+        _print_ledger(ledger, spent)
+        _print_entries(ledger.budget, entries, walk.totals)
+
+
+def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
+    """Return what is shown of an entry, with the shares of the budget that are spent after it."""
+    levels = () if entry.is_move else budget.levels
+    state = spent_by_level(budget, totals) if levels else {}
+    return {
+        "entry": entry.sequence,
+        "time": entry.time,
+        "what": entry_text(entry),
+        "n_rows": entry.n_rows,
+        "seeded": entry.seeded,
+        "child": entry.child.path if entry.child else None,
+        "charges": {level.name: plain_number(_charge(entry, level)) for level in levels},
+        "shares_after": {name: reading.share for name, reading in state.items()},
+    }
+
+
+def _ledger_facts(
+    ledger: Ledger, totals: Totals, spent: Mapping[str, PrivacySpent]
+) -> dict[str, Any]:
+    header, budget = ledger.header(), ledger.budget
+    levels = [
+        {
+            "level": level.name,
+            "epsilon": level.epsilon,
+            "delta": level.delta,
+            "order": plain_number(level.order),
+            "share_spent": spent[level.name].share,
+            "epsilon_so_far": plain_number(spent[level.name].epsilon),
+        }
+        for level in budget.levels
+    ]
+    return {
+        "ledger": ledger.name,
+        "ledger_id": header.ledger_id,
+        "created": header.created,
+        "unit": budget.unit,
+        "relation": budget.relation,
+        "accounting": budget.accounting,
+        "sensitive": budget.is_sensitive,
+        "charges_are": _CURRENCIES[budget.kind],
+        "levels": levels,
+        "n_entries": totals.sequence,
+        "head": totals.digest,
+    }
+
+
+def _print_ledger(ledger: Ledger, spent: Mapping[str, PrivacySpent]) -> None:
+    header, budget, levels = ledger.header(), ledger.budget, []
+    print(f"{visible(ledger.name)}\n{visible(header.ledger_id)}, ", end="")
+    print(f"opened {visible(header.created[:19])} UTC")
+    print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
+    if budget.is_sensitive:
+        print("These figures depend on the private data: they are sensitive themselves.")
+    if budget.keeps_private:
+        print(
+            "The file keeps private records for its owner, not shown here: it is sensitive itself."
+        )
+    for level in budget.levels:
+        fixed = (level.name, f"{level.epsilon:g}", f"{level.delta:g}", order_text(level.order))
+        reading = spent[level.name]
+        levels.append((*fixed, percent(reading.share), f"{reading.epsilon:.4g}"))
+    headings = ("level", "epsilon", "delta", "order", "spent", "epsilon so far")
+    print(f"\n{text_table(headings, levels)}")
+    for name, reading in spent.items():
+        if reading.share > 1:
+            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
+    print()
+
+
+def _print_entries(budget: Budget, entries: Sequence[dict[str, Any]], totals: Totals) -> None:
+    # Shares of the budget after each entry: the last row has those of the table above.
+    of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
+    columns = ("entry", "time (UTC)", "what", "answers", "", *of_levels)
+    print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
+    if len(entries) < totals.sequence:
+        n_earlier = totals.sequence - len(entries)
+        verb = "is" if n_earlier == 1 else "are"
+        print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
+    rows = []
+    for facts in entries:
+        charges, shares = facts["charges"], facts["shares_after"]
+        rows.append(
+            (
+                *(str(facts["entry"]), facts["time"][:19], facts["what"], str(facts["n_rows"])),
+                "SEEDED" if facts["seeded"] else "",
+                *(f"{float(charges[name]):.4g}" if charges else "" for name in budget.names),
+                *(percent(shares[name]) if shares else "" for name in budget.names),
+            )
+        )
+    print(text_table(columns, rows))
+    print(f"\n{entry_count(totals.sequence)}, head digest {totals.digest}")
+
+
+def _charge(entry: LedgerEntry, level: LevelBudget) -> float:
+    amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
+    return -amount if entry.is_refund and amount else amount
+
+
+def verify(ledger: Ledger, options: argparse.Namespace) -> None:
+    """Check every entry, and print the result."""
+    completeness_note = warn_of_copy(ledger)
+    walk, witness = ledger.walk(), witness_of(options)
+    log = None if witness is None else witness.read()
+    entries = walk if log is None else log.compared(ledger, walk)
+    head = None if options.head is None else options.head.strip().lower()
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in entries}
+    totals = walk.totals
+    place = None if head is None else _place_of(head, places, ledger, options.head)
+    # A digest that somebody kept stands for the end as well.
+    is_complete = head is not None or bool(log and log.heads) or not completeness_note
+    if options.json:
+        newest = log.heads[-1] if log is not None and log.heads else None
+        print_json(
+            {
+                "ledger": ledger.name,
+                "unaltered": True,
+                "complete": is_complete,
+                "note": completeness_note,
+                "n_entries": totals.sequence,
+                "head": totals.digest,
+                "entry_of_statement": place,
+                "entry_of_witness": newest and newest.n_entries,
+            }
+        )
+        return
+    if place is not None:
+        since = totals.sequence - place
+        verb = "was" if since == 1 else "were"
+        print(f"the statement's head is entry {place}; {since} {verb} recorded since")
+    if log is not None:
+        print_witness(log, totals.sequence)
+    result = "ok" if is_complete else "unaltered, but not checked at its end"
+    print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
+
+
+def _place_of(head: str, places: Mapping[str, int], ledger: Ledger, asked: str) -> int:
+    """Return the entry that has a digest; LedgerError if none has."""
+    if len(head) < _DIGEST_LENGTH:
+        raise LedgerError(
+            f"--head {asked}: a digest has {_DIGEST_LENGTH} letters, and this has "
+            f"{len(head)}. Give it whole, as in the statement: entries can be made up whose "
+            "digests begin alike."
+        )
+    if (place := places.get(head)) is None:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} is not, or no longer, what the statement was made "
+            f"from: none of its entries has the digest {asked}. Its "
+            "end was cut off, or it was written anew."
+        )
+    return place

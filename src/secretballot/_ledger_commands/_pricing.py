@@ -1,0 +1,168 @@
+"""Command that prices a release without making it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from secretballot import mechanisms
+from secretballot._ledger_commands._child_budgets import child_at
+from secretballot._ledger_commands._console import (
+    CommandError,
+    add_command,
+    add_json,
+    print_json,
+    print_note,
+    refusals,
+)
+from secretballot._tables import mechanism_text, percent, plain_number, text_table
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.ledger import ONLY_LEVEL
+from secretballot.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from secretballot._ledger_commands._console import Commands
+
+_SENSITIVE = "these figures depend on the private data: they are sensitive themselves."
+
+
+def add_price(commands: Commands) -> None:
+    """Add the command `price`."""
+    summary = "the price of a release as a share of the budget, and what it would leave; no spend"
+    price = add_command(commands, "price", _price, summary)
+    price.add_argument(
+        "--mechanism", required=True, metavar="NAME", help="such as GNMax or VectorSum"
+    )
+    price.add_argument("--sigma", type=_number, metavar="S", help="standard deviation of the noise")
+    price.add_argument(
+        "--set",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="another parameter of the mechanism, such as threshold=300",
+    )
+    price.add_argument("--rows", type=_count, default=1, metavar="N", help="default 1")
+    price.add_argument(
+        "--columns", type=_count, metavar="C", help="columns of the counts (classes); default: any"
+    )
+    price.add_argument(
+        "--child", default="", metavar="PATH", help="the child that would pay, such as a/b"
+    )
+    add_json(price)
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _setting(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    return name, _number(number)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _price(options: argparse.Namespace) -> None:
+    with refusals():
+        accountant = child_at(options.file, options.child)
+        settings = dict(options.set)
+        if options.sigma is not None:
+            settings["sigma"] = options.sigma
+        mechanism = _mechanism(options.mechanism, settings, accountant.relation)
+        refusal = ""
+        try:
+            asked = accountant.price(mechanism, options.rows, n_columns=options.columns)
+        except BudgetExceededError as error:
+            refusal = str(error)
+            asked = accountant.price(
+                mechanism, options.rows, n_columns=options.columns, check_left=False
+            )
+    _report(options, accountant, mechanism, _by_level(asked), refusal)
+
+
+def _report(
+    options: argparse.Namespace,
+    accountant: PrivacyAccountant,
+    mechanism: Mechanism,
+    asked: dict[str, float],
+    refusal: str,
+) -> None:
+    """Print a price; CommandError if it does not fit."""
+    left_now = {name: left.share for name, left in _by_level(accountant.remaining()).items()}
+    levels = [
+        {
+            "level": name,
+            "asked": plain_number(share),
+            "spent": 1 - left_now[name],
+            "left": left_now[name],
+            "left_after": None if refusal else max(left_now[name] - share, 0.0),
+        }
+        for name, share in asked.items()
+    ]
+    is_sensitive = accountant.accounting == "data_dependent"
+    if is_sensitive:
+        print_note(_SENSITIVE)
+    if options.json:
+        print_json(
+            {
+                "mechanism": mechanism.describe(),
+                "n_rows": options.rows,
+                "n_columns": options.columns,
+                "child": options.child or None,
+                "fits": not refusal,
+                "sensitive": is_sensitive,
+                "levels": levels,
+            }
+        )
+    else:
+        print(f"{mechanism_text(mechanism.describe())}, rows: {options.rows}")
+        headings = ("level", "asked", "spent", "left", "left after")
+        rows = [[level["level"], *map(_share, list(level.values())[1:])] for level in levels]
+        print(text_table(headings, rows))
+    if refusal:
+        raise CommandError(refusal)
+
+
+def _share(share: Any) -> str:
+    return "does not fit" if share is None else percent(float(share))
+
+
+def _by_level(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {ONLY_LEVEL: value}
+
+
+def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanism:
+    """Make a mechanism of `secretballot.mechanisms` from numbers."""
+    known = {each: getattr(mechanisms, each) for each in mechanisms.__all__}
+    kinds = {each: kind for each, kind in known.items() if is_dataclass(kind)}
+    if name not in kinds:
+        raise CommandError(f"--mechanism {name} is none of {', '.join(sorted(kinds))}.")
+    parameters = {field.name: field for field in fields(kinds[name]) if field.init}
+    if unknown := settings.keys() - parameters:
+        raise CommandError(
+            f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(parameters)}."
+        )
+    required = {
+        each
+        for each, field in parameters.items()
+        if field.default is MISSING and field.default_factory is MISSING
+    }
+    if missing := required - settings.keys():
+        raise CommandError(
+            f"{name} needs {', '.join(sorted(missing))}: give each with --set NAME=NUMBER. A "
+            "mechanism that takes other than numbers is priced by accountant.price in Python."
+        )
+    given: dict[str, Any] = dict(settings)
+    if "relation" in parameters:
+        given["relation"] = relation
+    made: Mechanism = kinds[name](**given)
+    return made

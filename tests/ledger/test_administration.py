@@ -1,0 +1,283 @@
+"""The commands that make a ledger, carve its budget, and price a release."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from tests._commands import ledger_command
+from tests._fakes import votes
+
+from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
+from secretballot.mechanisms import GNMax, VectorSum
+
+
+@pytest.fixture
+def run(capsys):
+    return partial(ledger_command, capsys)
+
+
+@pytest.fixture
+def accountant(name):
+    return PrivacyAccountant(1.0, 1e-5, ledger=name)
+
+
+def facts(run, *arguments):
+    """Run a command with ``--json``; return the object that it prints."""
+    status, output, errors = run(*arguments, "--json")
+    assert (status, errors) == (0, "")
+    return json.loads(output)
+
+
+def digests(accountant):
+    return [entry.digest for entry in accountant.entries()]
+
+
+def only_level(listed):
+    ((level,),) = [listed["levels"]]
+    return level
+
+
+def test_create(run, name):
+    options = ("--epsilon", "0.5", "--delta", "1e-6", "--unit", "owner")
+    status, output, errors = run("create", name, *options, "--relation", "add_remove")
+    assert (status, errors) == (0, "")
+    accountant = PrivacyAccountant.open(name)
+    assert (accountant.epsilon, accountant.delta) == (0.5, 1e-6)
+    assert (accountant.unit, accountant.relation) == ("owner", "add_remove")
+    assert accountant.levels[0].order == "gaussian"
+    assert f"{accountant.ledger}: a new ledger\n" in output
+    status, output, errors = run("create", name, *options)
+    assert (status, output) == (1, "")
+    assert "exists already" in errors
+    assert PrivacyAccountant.open(name).unit == "owner"
+
+
+def test_create_with_levels_and_an_order(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    levels = ("--epsilon", "strict=0.5", "--epsilon", "lax=2")
+    assert run("create", path, *levels, "--delta", "1e-5", "--order", "renyi")[0] == 0
+    accountant = PrivacyAccountant.open(path)
+    assert accountant.epsilon == {"strict": 0.5, "lax": 2.0}
+    assert all(level.order > 1 for level in accountant.levels)
+    path = tmp_path / "pure.ledger"
+    assert run("create", path, "--epsilon", 1, "--delta", 0, "--order", "inf")[0] == 0
+    assert PrivacyAccountant.open(path).levels[0].order == np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--epsilon", "x", "--delta", "1e-5"), 2, "'x' is not a number"),
+        (("--epsilon", "1", "--epsilon", "a=1", "--delta", "1e-5"), 2, "LEVEL=E once for each"),
+        (("--epsilon", "a=1", "--epsilon", "1", "--delta", "1e-5"), 2, "LEVEL=E once for each"),
+        (("--epsilon", "a=1", "--epsilon", "a=2", "--delta", "1e-5"), 2, "LEVEL=E once for each"),
+        (("--epsilon", "1"), 2, "--delta"),
+        (("--epsilon", "1", "--delta", "1e-5", "--order", "x"), 2, "none of gaussian, renyi"),
+        (("--epsilon", "-1", "--delta", "1e-5"), 1, "epsilon"),
+        (("--epsilon", "1", "--delta", "2"), 1, "delta=2.0"),
+    ],
+)
+def test_create_refuses(run, tmp_path, arguments, status, message):
+    path = tmp_path / "budget.ledger"
+    done = run("create", path, *arguments)
+    assert done[:2] == (status, "")
+    assert message in done[2]
+    assert not path.exists()
+
+
+def test_a_weak_budget_is_a_note(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    status, _, errors = run("create", path, "--epsilon", 20, "--delta", "1e-5")
+    assert status == 0
+    assert errors.startswith("note: epsilon=20 is a weak guarantee")
+
+
+def test_children_are_carved_listed_and_closed(run, name, accountant):
+    assert run("children", name) == (0, "no children\n", "")
+    assert facts(run, "children", name)["children"] == []
+    assert run("carve", name, "cardiology", "--epsilon", 0.5)[0] == 0
+    assert run("carve", name, "2026", "--epsilon", 0.2, "--parent", "cardiology")[0] == 0
+    north = ("--epsilon", 0.3, "--group", "region=north")
+    assert run("carve", name, "north", *north)[0] == 0
+    sealed = ("--epsilon", 0.1, "--sealed", "--delta", "1e-8")
+    assert run("carve", name, "imported", *sealed)[0] == 0
+    year = accountant.child("cardiology").child("2026")
+    year.release(GNMax(sigma=100.0), votes(1))
+
+    status, output, errors = run("children", name)
+    assert (status, errors) == (0, "")
+    rows = output.splitlines()[2:]
+    assert [row[: len(row) - len(row.lstrip())] + row.split()[0] for row in rows] == [
+        "cardiology",
+        "  2026",
+        "imported",
+        "north",
+    ]
+    share = f"{year.spent().share:.1%}"
+    assert rows[1].split() == ["2026", "everyone", "0.2", share, "1", "open"]
+    assert rows[2].split()[-2:] == ["elsewhere", "sealed"]
+
+    listed = {child["path"]: child for child in facts(run, "children", name)["children"]}
+    assert list(listed) == ["cardiology", "cardiology/2026", "imported", "north"]
+    assert only_level(listed["cardiology/2026"])["share_spent"] == year.spent().share
+    parent = accountant.child("cardiology")
+    assert only_level(listed["cardiology"])["share_spent"] == parent.spent().share > 0
+    assert listed["north"]["group"] == ["region", "north"]
+    assert only_level(listed["imported"]) == {
+        "level": "everyone",
+        "epsilon": 0.1,
+        "delta": 1e-8,
+        "share_spent": None,
+    }
+
+    left = accountant.remaining().share
+    assert run("begin", name, "imported")[0] == 0
+    assert run("close", name, "cardiology")[0] == 1  # 2026 is open
+    for path in ("cardiology/2026", "cardiology", "imported", "north"):
+        assert run("close", name, path)[0] == 0
+        assert "closed" in run("children", name)[1]
+    assert accountant.remaining().share > left
+    states = [child["state"] for child in facts(run, "children", name)["children"]]
+    assert states == ["closed"] * 4
+    # What was drawn never comes back, and nothing of a sealed child that was begun.
+    assert accountant.spent().amount > year.spent().amount > 0
+
+
+def test_a_sealed_child_shows_that_it_was_begun(run, name, accountant):
+    accountant.child("imported", epsilon=0.1, sealed=True)
+    assert facts(run, "children", name)["children"][0]["state"] == "sealed"
+    assert run("begin", name, "imported")[0] == 0
+    assert facts(run, "children", name)["children"][0]["state"] == "begun"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("carve", "large", "--epsilon", 2), "does not fit what is left"),
+        (("carve", "team", "--epsilon", 0.1), "is a child already"),
+        (("carve", "a/b", "--epsilon", 0.1), "without '/'"),
+        (("carve", "new", "--epsilon", 0.1, "--parent", "nobody"), "no child budget 'nobody'"),
+        (("carve", "new", "--epsilon", 0.1, "--delta", 1e-7), "--sealed"),
+        (("close", "nobody"), "no child budget 'nobody'"),
+        (("close", ""), "the whole one"),
+        (("begin", "team"), "not sealed"),
+    ],
+)
+def test_child_commands_refuse(run, tmp_path, arguments, message):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant.child("team", epsilon=0.2)
+    before = digests(accountant)
+    command, *rest = arguments
+    status, _, errors = run(command, path, *rest)
+    assert status == 1
+    assert message in errors
+    assert digests(accountant) == before
+
+
+def test_a_group_needs_its_division(run, tmp_path):
+    status, _, errors = run("carve", tmp_path, "x", "--epsilon", 1, "--group", "north")
+    assert status == 2
+    assert "'north' is not DIVISION=GROUP" in errors
+
+
+def test_price(run, name, accountant):
+    accountant.release(GNMax(sigma=60.0), votes(3))
+    asked = ("price", name, "--mechanism", "GNMax", "--sigma", 40, "--rows", 5, "--columns", 2)
+    priced = facts(run, *asked)
+    share, left = accountant.price(GNMax(sigma=40), 5, n_columns=2), accountant.remaining().share
+    assert priced["fits"] is True
+    assert priced["mechanism"]["mechanism"] == "GNMax"
+    assert only_level(priced) == {
+        "level": "everyone",
+        "asked": share,
+        "spent": 1 - left,
+        "left": left,
+        "left_after": left - share,
+    }
+    status, output, errors = run(*asked)
+    assert (status, errors) == (0, "")
+    row = ["everyone", *(f"{each:.1%}" for each in (share, 1 - left, left, left - share))]
+    assert output.splitlines()[-1].split() == row
+    assert len(accountant.entries()) == 1
+    # That is what it does cost.
+    accountant.release(GNMax(sigma=40), votes(5))
+    assert left - accountant.remaining().share == pytest.approx(share, rel=1e-6)
+
+
+def test_price_of_what_does_not_fit(run, name, accountant):
+    accountant.release(GNMax(sigma=60.0), votes(3))
+    asked = ("price", name, "--mechanism", "GNMax", "--sigma", 2, "--rows", 50)
+    status, output, errors = run(*asked, "--json")
+    assert status == 1
+    assert errors.startswith("error: ")
+    assert "is left" in errors
+    level, left = only_level(json.loads(output)), accountant.remaining().share
+    assert level["asked"] == accountant.price(GNMax(sigma=2), 50, check_left=False) > 1
+    assert (level["spent"], level["left"], level["left_after"]) == (1 - left, left, None)
+    assert json.loads(output)["fits"] is False
+    status, output, _ = run(*asked)
+    assert status == 1
+    assert output.splitlines()[-1].endswith("does not fit")
+    assert len(accountant.entries()) == 1
+
+
+def test_price_for_a_child_by_other_parameters(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, relation="add_remove", ledger=path)
+    child = accountant.child("team", epsilon=0.5)
+    asked = ("price", path, "--mechanism", "VectorSum", "--sigma", 30, "--set", "norm=2")
+    share = only_level(facts(run, *asked, "--child", "team"))["asked"]
+    mechanism = VectorSum(sigma=30, norm=2, relation="add_remove")
+    assert share == child.price(mechanism) > accountant.price(mechanism)
+
+
+def test_figures_that_depend_on_the_data_say_so(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    with pytest.warns(PrivacyLeakWarning):
+        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order="renyi", ledger=path)
+    asked = ("--mechanism", "GNMax", "--sigma", 40, "--json")
+    status, output, errors = run("price", path, *asked)
+    assert status == 0
+    assert json.loads(output)["sensitive"] is True
+    assert "they are sensitive themselves" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--mechanism", "Laplace"), 1, "none of BestOfCounts"),
+        (("--mechanism", "GNMax"), 1, "GNMax needs sigma"),
+        (("--mechanism", "GNMax", "--sigma", 4, "--set", "tau=2"), 1, "GNMax has no tau"),
+        (("--mechanism", "GNMax", "--sigma", -4), 1, "sigma"),
+        (("--mechanism", "GNMax", "--sigma", "x"), 2, "'x' is not a number"),
+        (("--mechanism", "GNMax", "--sigma", 4, "--rows", 0), 2, "'0' is not a number from 1"),
+        (("--mechanism", "RoundRobin", "--set", "first_row=1"), 1, "RoundRobin needs mechanism"),
+    ],
+)
+def test_price_refuses(run, tmp_path, arguments, status, message):
+    path = tmp_path / "budget.ledger"
+    PrivacyAccountant(1.0, 1e-5, ledger=path)
+    done = run("price", path, *arguments)
+    assert done[:2] == (status, "")
+    assert message in done[2]
+
+
+def test_show_and_verify_as_json(run, name, accountant):
+    accountant.release(GNMax(sigma=60.0), votes(3))
+    child = accountant.child("team", epsilon=0.2)
+    child.release(GNMax(sigma=200.0), votes(2))
+    shown, spent = facts(run, "show", name), accountant.spent()
+    assert only_level(shown)["share_spent"] == spent.share
+    assert only_level(shown)["epsilon_so_far"] == spent.epsilon
+    assert [entry["n_rows"] for entry in shown["entries"]] == [3, 0, 2]
+    assert [entry["child"] for entry in shown["entries"]] == [None, "team", "team"]
+    assert shown["entries"][-1]["shares_after"] == {"everyone": spent.share}
+    assert [e["entry"] for e in facts(run, "show", name, "--last", 1)["entries"]] == [3]
+    head = accountant.entries()[0].digest
+    verified = facts(run, "verify", name, "--head", head)
+    assert verified["unaltered"] is verified["complete"] is True
+    assert (verified["n_entries"], verified["head"]) == (3, shown["head"])
+    assert verified["entry_of_statement"] == 1
+    assert "'team': GNMax(" in run("show", name)[1]
