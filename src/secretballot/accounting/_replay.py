@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from secretballot._errors import LedgerError
-from secretballot.accounting._child_replay import ChildReplay
 from secretballot.accounting._privacy_filter import (
     PrivacyFilter,
     budget_filters,
@@ -14,7 +13,15 @@ from secretballot.accounting._privacy_filter import (
 )
 from secretballot.accounting._report import ROUNDING, PrivacySpent, spent_on
 from secretballot.divergences import Cost
-from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, Totals
+from secretballot.ledger import (
+    Budget,
+    Ledger,
+    LedgerEntry,
+    Reserved,
+    Scope,
+    Totals,
+    charge_digits,
+)
 
 
 def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
@@ -52,7 +59,7 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
     """
     budget, walk = ledger.budget, ledger.walk()
     of_budget, of_scopes = budget_filters(budget), dict[str, list[PrivacyFilter]]()
-    reservations, children = _ReservationReplay(), ChildReplay(budget)
+    reservations, children = _ReservationReplay(), _ChildReplay(budget)
     for entry in walk:
         faults = [
             reservations.fault(entry),
@@ -100,6 +107,49 @@ class _ReservationReplay:
             elif group not in paid or not _at_most(cost, paid[group]):
                 return "gives back more than was paid"
         return ""
+
+
+class _ChildReplay:
+    """Limits of child budgets, while a ledger is summed up again.
+
+    Parameters
+    ----------
+    budget : Budget
+        The whole one.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._filters: dict[str, list[PrivacyFilter]] = {}
+
+    def fault(self, entry: LedgerEntry, totals: Totals) -> str:
+        """Describe what an entry does against the limits of a child; "" if nothing.
+
+        Parameters
+        ----------
+        entry : LedgerEntry
+        totals : Totals
+            Sums after the entry.
+        """
+        if entry.child is None:
+            return ""
+        path, event = entry.child.path, entry.child.event
+        state, charges = totals.children[path], charge_digits(entry.charges)
+        if event == "carve" and charges != charge_digits(state.grant.costs()):
+            return f"charges another price for the child {path!r} than that of its limits"
+        if event == "begin" and charges:
+            return f"charges for the child {path!r} a second time"
+        if event == "close" and charges != charge_digits(state.grant.rest(state)):
+            return f"gives back other than the rest of the child {path!r}"
+        account = entry.child.account
+        if not account:
+            return ""
+        charged = totals.children[account]
+        if account not in self._filters:
+            self._filters[account] = budget_filters(charged.grant.budget(self._budget))
+        if charged.grant.is_sealed and event == "spend":
+            return f"spends from the child {account!r}, which is sealed"
+        return overspent(self._filters[account], charged.charges, f"the child {account!r}")
 
 
 def _at_most(refund: Cost, paid: Cost) -> bool:
