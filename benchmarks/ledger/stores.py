@@ -1,6 +1,7 @@
 """A ledger in a file and on a PostgreSQL server: releases a second, and what reading takes.
 
-    python benchmarks/ledger/stores.py [--seconds 10] [--folder .] [--server URL] [--quick|--long]
+    python benchmarks/ledger/stores.py [--seconds 10] [--folder .] [--server URL]
+        [--sizes 1000 10000] [--quick]
 
 Durable releases of one row by 1 and by 8 processes, and their latency; then what it takes to open,
 verify and replay a ledger of 1,000 and 10,000 entries (with ``--long`` 100,000), in one run on both
@@ -147,15 +148,15 @@ def main() -> None:
     parser.add_argument("--folder", default=".", help="where the ledgers are made")
     parser.add_argument("--server", help="URL of a database; by default a server is started")
     parser.add_argument("--quick", action="store_true", help="2 seconds, and 1,000 entries")
-    parser.add_argument("--long", action="store_true", help="up to 100,000 entries")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000], help="entries")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(seconds=2.0, sizes=[1_000])
     arguments = parser.parse_args()
     why = ""
     if not find_spec("psycopg"):
         why = "psycopg is not installed"
     elif not shutil.which("pg_config"):
         why = "pg_config, which says where PostgreSQL is, is not installed"
-    seconds = 2.0 if arguments.quick else arguments.seconds
-    sizes = [1_000] if arguments.quick else [1_000, 10_000, *[100_000] * arguments.long]
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         os.environ["SECRETBALLOT_STATE"] = folder
         os.chmod(folder, 0o711)
@@ -168,9 +169,9 @@ def main() -> None:
                 print(f"no server: {why}", flush=True)
             for n_processes in (1, 8):
                 for store, named in names.items():
-                    report_rate(store, named(f"rate-{n_processes}"), n_processes, seconds)
+                    report_rate(store, named(f"rate-{n_processes}"), n_processes, arguments.seconds)
             for store, named in names.items():
-                report_sizes(store, named("sizes"), sizes)
+                report_sizes(store, named("sizes"), arguments.sizes)
 
 
 if __name__ == "__main__":

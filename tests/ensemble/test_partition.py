@@ -113,7 +113,7 @@ def test_bad_owners(owners, message):
 
 
 def test_empty_shards_are_returned():
-    parts = OwnedRows(40, list(range(40))).split(40, STREAM)
+    parts = OwnedRows(40, owners=list(range(40))).split(40, STREAM)
     assert len(parts) == 40
     assert min(len(part) for part in parts) == 0
     assert sorted(np.concatenate(parts)) == list(range(40))

@@ -154,10 +154,15 @@ def test_ctrl_c_moves_all_or_nothing(path, filled, url, monkeypatch, kind, name)
         signal.raise_signal(signal.SIGINT)
         return original(*arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(kind, name, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            move(Ledger.open(path), url)
+    # A job in the background is started with the signal ignored.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                move(Ledger.open(path), url)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     if kind is ServerRows:
         assert digests(filled) == before
         filled.release(GNMax(sigma=900.0), votes(1))

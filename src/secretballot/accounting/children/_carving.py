@@ -78,7 +78,7 @@ class Carving(Reserving):
         >>> accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
         >>> team = accountant.child("cardiology", epsilon=0.5)
         >>> team.epsilon, round(accountant.remaining().share, 2)
-        (0.5, 0.71)
+        (0.5, 0.72)
         >>> team.close()
         >>> accountant.remaining().share
         1.0
