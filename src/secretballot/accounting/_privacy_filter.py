@@ -66,7 +66,7 @@ class PrivacyFilter:
         )
 
     def shortfall(self, spent: Costs, charges: Costs) -> str:
-        """Name the limit that the charges exceed, with the charge and what is left of the limit.
+        """Name the limit that the charges exceed: what they ask, what is spent of it, and left.
 
         The charges of a refused row exceed one. "nothing" stands for charges that fit.
         """
@@ -74,7 +74,10 @@ class PrivacyFilter:
             for already_spent, (charge,) in self._payers(amount, spent, charges):
                 if not already_spent + charge <= limit:
                     remaining = max(limit - already_spent, 0)
-                    return f"{float(charge):.6g} of {name}, and {remaining:.6g} is left"
+                    return (
+                        f"{float(charge):.6g} of {name}, of which {float(already_spent):.6g} is "
+                        f"spent and {remaining:.6g} is left"
+                    )
         return "nothing"
 
     def share_of_headroom(self, spent: Costs, charges: Costs) -> float:

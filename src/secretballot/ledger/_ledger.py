@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
+from secretballot.ledger._clock import check_clock
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import Header, read_header, write_new
 from secretballot.ledger._interrupts import HeldInterrupts
@@ -150,6 +151,7 @@ class Ledger:
                 fault = self._copied(rows, header, mark)
                 if fault and not moved:
                     raise LedgerError(fault)
+                check_clock(rows, self._totals.sequence, header.created)
             transaction = Transaction(self._store, rows, [self._totals], self.budget)
             if fault:
                 transaction.append(LedgerEntry.move(rows.place()))

@@ -200,6 +200,12 @@ def test_a_sealed_child_pays_its_whole_profile():
     assert delta_of_pair_and_gaussian(0.2, share / 2, left, 1.0) > 1.2e-5
     with pytest.raises(ValueError, match="sealed"):
         sealed.release(VectorSum(sigma=1e6, norm=1.0), np.zeros((1, 2)))
+    # (.5, 1e-5) as a Gaussian: 88 times the claim. As what it is, it does not fit.
+    whole_delta = 1e-5
+    left = math.sqrt(amount - gaussian_budget(0.5, whole_delta, 0.0))
+    assert 80 < delta_of_pair_and_gaussian(0.5, whole_delta, left, 1.0) / whole_delta < 95
+    with pytest.raises(BudgetExceededError):
+        whole.child("half", epsilon=0.5, sealed=True)
     sealed.begin()
     sealed.begin()
     sealed.close()

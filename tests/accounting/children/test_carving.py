@@ -40,7 +40,10 @@ def test_three_halves_and_a_third_fit_into_one(whole):
         assert whole.child(name, epsilon=0.5).epsilon == 0.5
     whole.child("d", epsilon=0.36)
     before = whole.entries()
-    with pytest.raises(BudgetExceededError, match=r"'e' does not fit.* of mu\^2, and .* is left"):
+    with pytest.raises(
+        BudgetExceededError,
+        match=r"'e' does not fit.* of mu\^2, of which .* is spent and .* is left",
+    ):
         whole.child("e", epsilon=0.1)
     assert len(whole.entries()) == len(before)
     assert list(whole.children()) == ["a", "b", "c", "d"]
