@@ -37,23 +37,29 @@ def why_missing():
         return f"needs psycopg ({error})"
     if os.name != "posix" or not all(map(program, ("initdb", "postgres", "timeout"))):
         return "needs the programs of a PostgreSQL server"
+    if os.getuid() == 0 and not program("setpriv"):
+        return "needs setpriv, to run a server as another user than root"
     return ""
 
 
-def _as_user():
-    """Return options of a program of PostgreSQL, which refuses to run as root."""
+def _as_user(command):
+    """Return the command of a program of PostgreSQL, which refuses to run as root.
+
+    Another program changes the user: this process would have to fork, in which gRPC may abort.
+    """
+    command = list(map(str, command))
     if os.getuid():
-        return {"cwd": "/"}
+        return command
     import pwd
 
     group = pwd.getpwnam(_USER).pw_gid
-    return {"cwd": "/", "user": _USER, "group": group, "extra_groups": []}
+    user = [f"--reuid={_USER}", f"--regid={group}", "--clear-groups"]
+    return [program("setpriv"), *user, *command]
 
 
 def run_as_user(*command):
     """Run a program of PostgreSQL to its end."""
-    options = {"check": True, "timeout": 120, "capture_output": True, **_as_user()}
-    return subprocess.run(list(map(str, command)), **options)
+    return subprocess.run(_as_user(command), cwd="/", check=True, timeout=120, capture_output=True)
 
 
 class Server:
@@ -83,11 +89,7 @@ class Server:
             command += ["-c", setting]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                list(map(str, command)),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                **_as_user(),
+                _as_user(command), cwd="/", stdout=log, stderr=log, start_new_session=True
             )
         deadline = time.monotonic() + 60
         while True:
