@@ -80,7 +80,7 @@ def test_replay_finds_what_no_version_records(name, monkeypatch, fault):
     team = whole.child("team", epsilon=0.5)
     team.release(GNMax(sigma=5.0 if fault == "overspent" else 100.0), [[20, 10]])
     if fault == "refund":
-        monkeypatch.setattr(Grant, "rest", lambda self, child: self.costs())
+        monkeypatch.setattr(Grant, "refund", lambda self, child: self.costs())
         team.close()
     monkeypatch.undo()
     ledger = Ledger.open(name)

@@ -61,7 +61,7 @@ def show(ledger: Ledger, options: argparse.Namespace) -> None:
 
 
 def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
-    """Return what is shown of an entry, with the shares of the budget that are spent after it."""
+    """Return the facts of an entry, and the shares of the budget that are spent after it."""
     levels = () if entry.is_move else budget.levels
     state = spent_by_level(budget, totals) if levels else {}
     return {

@@ -80,24 +80,25 @@ def _price(options: argparse.Namespace) -> None:
         mechanism = _mechanism(options.mechanism, settings, accountant.relation)
         refusal = ""
         try:
-            asked = accountant.price(mechanism, options.rows, n_columns=options.columns)
+            shares = accountant.price(mechanism, options.rows, n_columns=options.columns)
         except BudgetExceededError as error:
             refusal = str(error)
-            asked = accountant.price(
+            shares = accountant.price(
                 mechanism, options.rows, n_columns=options.columns, check_left=False
             )
-    _report(options, accountant, mechanism, _by_level(asked), refusal)
+    _report(options, accountant, mechanism, _by_level(shares), refusal)
 
 
 def _report(
     options: argparse.Namespace,
     accountant: PrivacyAccountant,
     mechanism: Mechanism,
-    asked: dict[str, float],
+    shares: dict[str, float],
     refusal: str,
 ) -> None:
     """Print a price; CommandError if it does not fit."""
-    left_now = {name: left.share for name, left in _by_level(accountant.remaining()).items()}
+    remaining = _by_level(accountant.remaining())
+    left_now = {name: level.share for name, level in remaining.items()}
     levels = [
         {
             "level": name,
@@ -106,7 +107,7 @@ def _report(
             "left": left_now[name],
             "left_after": None if refusal else max(left_now[name] - share, 0.0),
         }
-        for name, share in asked.items()
+        for name, share in shares.items()
     ]
     is_sensitive = accountant.accounting == "data_dependent"
     if is_sensitive:
@@ -142,8 +143,8 @@ def _by_level(value: Any) -> dict[str, Any]:
 
 def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanism:
     """Make a mechanism of `secretballot.mechanisms` from numbers."""
-    known = {each: getattr(mechanisms, each) for each in mechanisms.__all__}
-    kinds = {each: kind for each, kind in known.items() if is_dataclass(kind)}
+    public = {title: getattr(mechanisms, title) for title in mechanisms.__all__}
+    kinds = {title: kind for title, kind in public.items() if is_dataclass(kind)}
     if name not in kinds:
         raise CommandError(f"--mechanism {name} is none of {', '.join(sorted(kinds))}.")
     parameters = {field.name: field for field in fields(kinds[name]) if field.init}
@@ -152,8 +153,8 @@ def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanis
             f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(parameters)}."
         )
     required = {
-        each
-        for each, field in parameters.items()
+        parameter
+        for parameter, field in parameters.items()
         if field.default is MISSING and field.default_factory is MISSING
     }
     if missing := required - settings.keys():
@@ -161,8 +162,8 @@ def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanis
             f"{name} needs {', '.join(sorted(missing))}: give each with --set NAME=NUMBER. A "
             "mechanism that takes other than numbers is priced by accountant.price in Python."
         )
-    given: dict[str, Any] = dict(settings)
+    arguments: dict[str, Any] = dict(settings)
     if "relation" in parameters:
-        given["relation"] = relation
-    made: Mechanism = kinds[name](**given)
-    return made
+        arguments["relation"] = relation
+    mechanism: Mechanism = kinds[name](**arguments)
+    return mechanism

@@ -65,8 +65,8 @@ def add_witness(command: argparse.ArgumentParser) -> None:
 
 def check_witness(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """End with a usage error if one option of a witness is given without the other."""
-    given = [getattr(options, name, None) for name in ("witness", "witness_key")]
-    if any(given) and not all(given):
+    values = [getattr(options, name, None) for name in ("witness", "witness_key")]
+    if any(values) and not all(values):
         parser.error("--witness PATH and --witness-key PUBLIC belong together")
 
 

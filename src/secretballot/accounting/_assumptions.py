@@ -110,7 +110,7 @@ def grounds(
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
-            *recorded_children(path, held.given, held.closed),
+            *recorded_children(path, held.grants, held.closed),
             *_composition(budget),
             *_reserved(held.reservations),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
@@ -126,7 +126,7 @@ def grounds(
             *_direct(released, budget),
             *_foreign(released),
             *_enough_units(budget, released),
-            *assumed_of_children(held.given),
+            *assumed_of_children(held.grants),
             *_ALWAYS,
             *_moved(held.n_moves),
         ),

@@ -346,7 +346,8 @@ class BudgetHandle:
             return Limits(budget)
         if not isinstance(scope, Scope):
             raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
-        if scope.ledger not in ("", self._ledger.genesis):
+        # A child's sums are apart from those of others in scopes of its own alone.
+        if scope.ledger != self._ledger.genesis and (scope.ledger or self._ledger.path):
             raise ValueError(
                 f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
                 "for one data set add up: go on with the accountant that made the scope (the one "

@@ -8,7 +8,7 @@ from secretballot.ledger import Grant
 
 
 def recorded_children(
-    path: str, given: Mapping[str, Grant], closed: Collection[str]
+    path: str, grants: Mapping[str, Grant], closed: Collection[str]
 ) -> Iterator[str]:
     """Yield what the ledger records of a budget's parent and children.
 
@@ -16,7 +16,7 @@ def recorded_children(
     ----------
     path : str
         Path of the budget; "" for the whole one.
-    given : mapping of str to Grant
+    grants : mapping of str to Grant
         Parts of the budget that its children got.
     closed : collection of str
         Children that were closed.
@@ -27,17 +27,19 @@ def recorded_children(
             "what was released from it. What was released from its parents and from other children "
             "adds to that; the statement of the whole ledger bounds all of it."
         )
-    if given:
-        parts = [f"{name!r} ({_part(grant, name in closed)})" for name, grant in given.items()]
+    if grants:
+        parts = [
+            f"{name!r} ({_grant_text(grant, name in closed)})" for name, grant in grants.items()
+        ]
         yield (
             "Of this budget parts were given to children, and are charged in full from then on; a "
             f"child that is closed gives back what it did not spend: {', '.join(parts)}."
         )
 
 
-def assumed_of_children(given: Mapping[str, Grant]) -> Iterator[str]:
+def assumed_of_children(grants: Mapping[str, Grant]) -> Iterator[str]:
     """Yield what rests on somebody's word about the children of a budget."""
-    for name, grant in given.items():
+    for name, grant in grants.items():
         if grant.is_sealed:
             level = grant.levels[0]
             yield (
@@ -52,7 +54,7 @@ def assumed_of_children(given: Mapping[str, Grant]) -> Iterator[str]:
             )
 
 
-def _part(grant: Grant, is_closed: bool) -> str:
+def _grant_text(grant: Grant, is_closed: bool) -> str:
     epsilons = {level.name: f"{level.epsilon:g}" for level in grant.levels}
     values = list(epsilons.values())
     text = f"epsilon {values[0]}"

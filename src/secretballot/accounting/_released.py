@@ -32,7 +32,7 @@ class Released:
 class Contents(NamedTuple):
     """Releases of a ledger, moves of its file, and the last state of each reservation.
 
-    `given` are the parts that children got, by path, and `closed` the children that were closed.
+    `grants` are the parts that children got, by path, and `closed` the children that were closed.
     `last` is the time of the last entry, "" if there is none.
     """
 
@@ -40,7 +40,7 @@ class Contents(NamedTuple):
     n_moves: int
     reservations: list[Reserved]
     last: str
-    given: dict[str, Grant]
+    grants: dict[str, Grant]
     closed: set[str]
 
     @property
@@ -53,12 +53,12 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
     """Group the releases of a ledger, in the order in which they began."""
     groups: dict[tuple[str, str, bool], Released] = {}
     n_moves, reservations, last = 0, dict[str, Reserved](), ""
-    given, closed = dict[str, Grant](), set[str]()
+    grants, closed = dict[str, Grant](), set[str]()
     for entry in entries:
         n_moves += entry.is_move
         last = entry.time
         if entry.child is not None and entry.child.grant is not None:
-            given[entry.child.path] = entry.child.grant
+            grants[entry.child.path] = entry.child.grant
         if entry.child is not None and entry.child.event == "close":
             closed.add(entry.child.path)
         if entry.reservation is not None:
@@ -74,4 +74,4 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         group.n_releases += 1
         group.n_rows += entry.n_rows
     released, states = list(groups.values()), list(reservations.values())
-    return Contents(released, n_moves, states, last, given, closed)
+    return Contents(released, n_moves, states, last, grants, closed)

@@ -139,7 +139,7 @@ class _ChildReplay:
             return f"charges another price for the child {path!r} than that of its limits"
         if event == "begin" and charges:
             return f"charges for the child {path!r} a second time"
-        if event == "close" and charges != charge_digits(state.grant.rest(state)):
+        if event == "close" and charges != charge_digits(state.grant.refund(state)):
             return f"gives back other than the rest of the child {path!r}"
         account = entry.child.account
         if not account:

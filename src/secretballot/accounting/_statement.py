@@ -123,7 +123,7 @@ class PrivacyStatement(Shown):
         header, walk = ledger.header(), ledger.walk()
         entries: Iterable[LedgerEntry] = walk
         if log is not None and ledger.path:
-            deque(log.compared(ledger.whole, ledger.whole.walk()), maxlen=0)
+            deque(log.compared(ledger.root, ledger.root.walk()), maxlen=0)
         elif log is not None:
             entries = log.compared(ledger, walk)
         held = contents(entries)
@@ -208,7 +208,7 @@ class PrivacyStatement(Shown):
         return plain
 
     def to_registry(self) -> dict[str, Any]:
-        """Return what an entry of the public registry of deployments can take from the statement.
+        """Return the fields of an entry in the public registry of deployments.
 
         The registry [1]_ collects uses of differential privacy. Its other fields, such as name,
         curator, intended use, data domain and model of deployment, are the owner's to fill in.
@@ -288,7 +288,7 @@ def _level(level: LevelBudget, spent: PrivacySpent, budget: Budget) -> dict[str,
 
 
 def _withheld(group: Released) -> dict[str, Any]:
-    """Return what replaces the sensitive parts of releases: parameters and numbers of rows."""
+    """Replace the sensitive parts of releases: parameters and numbers of rows."""
     mechanism = group.mechanism
     if isinstance(mechanism, dict):
         mechanism = {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}

@@ -54,9 +54,9 @@ class Grant:
     group: tuple[str, str] | None = None
     is_sealed: bool = False
 
-    def budget(self, whole: Budget) -> Budget:
+    def budget(self, root: Budget) -> Budget:
         """Return the budget of the child, with the conventions of the whole one."""
-        return replace(whole, levels=self.levels)
+        return replace(root, levels=self.levels)
 
     def costs(self) -> dict[str, Cost]:
         """Compute the charge to the parent, by group.
@@ -66,7 +66,7 @@ class Grant:
         """
         return {self._payer(level.name): self._cost(level) for level in self.levels}
 
-    def rest(self, child: ChildTotals) -> dict[str, Cost]:
+    def refund(self, child: ChildTotals) -> dict[str, Cost]:
         """Compute the refund of a child that is closed, by group: all that was not charged."""
         if self.is_sealed:
             return {} if child.is_begun else self.costs()

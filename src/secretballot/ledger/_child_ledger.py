@@ -24,44 +24,44 @@ class ChildLedger(Ledger):
 
     Parameters
     ----------
-    whole : Ledger
+    root : Ledger
     path : str
         Name of the child, after those of the children that it is a child of.
     budget : Budget
     """
 
-    def __init__(self, whole: Ledger, path: str, budget: Budget) -> None:
-        self._whole, self.path, self.budget = whole, path, budget
-        self._store = whole._store
-        self.name, self.is_temporary = whole.name, whole.is_temporary
+    def __init__(self, root: Ledger, path: str, budget: Budget) -> None:
+        self._root, self.path, self.budget = root, path, budget
+        self._store = root._store
+        self.name, self.is_temporary = root.name, root.is_temporary
         # Scopes and reservations of one child are refused by another.
-        self.genesis = digest_of(["secretballot child", whole.genesis, path])
+        self.genesis = digest_of(["secretballot child", root.genesis, path])
 
     @classmethod
-    def of(cls, whole: Ledger, path: str) -> ChildLedger:
+    def of(cls, root: Ledger, path: str) -> ChildLedger:
         """Return the handle of a child; LedgerError if there is none."""
-        child = whole.totals().children.get(path)
+        child = root.totals().children.get(path)
         if child is None:
-            raise LedgerError(f"The ledger {whole.name!r} has no child budget {path!r}.")
-        return cls(whole, path, child.grant.budget(whole.budget))
+            raise LedgerError(f"The ledger {root.name!r} has no child budget {path!r}.")
+        return cls(root, path, child.grant.budget(root.budget))
 
     def __reduce__(self) -> tuple[type[ChildLedger], tuple[Ledger, str, Budget]]:  # type: ignore[override]
-        return ChildLedger, (self.whole, self.path, self.budget)
+        return ChildLedger, (self.root, self.path, self.budget)
 
     @property
-    def whole(self) -> Ledger:
+    def root(self) -> Ledger:
         """Handle on the whole budget."""
-        return self._whole
+        return self._root
 
     @property
     def parent(self) -> Ledger:
         """Handle on the budget that the child is a part of."""
         path = parent_path(self.path)
-        return ChildLedger.of(self.whole, path) if path else self.whole
+        return ChildLedger.of(self.root, path) if path else self.root
 
     def state(self) -> ChildTotals:
         """Return the sums of the child, and its state."""
-        return self.whole.totals().children[self.path]
+        return self.root.totals().children[self.path]
 
     def transact(
         self,
@@ -76,45 +76,40 @@ class ChildLedger(Ledger):
         def act_within(transaction: Transaction) -> T:
             return act(transaction.within(self.path, self.budget))
 
-        return self.whole.transact(act_within, scope, moved=moved, interrupts=interrupts)
+        return self.root.transact(act_within, scope, moved=moved, interrupts=interrupts)
 
     def settle(self, *, moved: bool) -> str:
         """Check that the ledger is the original in its place; with `moved`, record a new place."""
-        return self.whole.settle(moved=moved)
+        return self.root.settle(moved=moved)
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
-        return self.whole.completeness_note()
+        return self.root.completeness_note()
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over the child's entries, and of a scope."""
-        return self.whole.totals(scope).of_child(self.path)
+        return self.root.totals(scope).of_child(self.path)
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation of the child, and its last entry."""
-        entries = self.whole.reservation(id)
+        entries = self.root.reservation(id)
         return entries if all(map(self._owns, entries)) else []
 
     def private_records(self) -> dict[int, str]:
-        """Return the private records by number of entry. They depend on the votes: never shown."""
-        records = self.whole.private_records()
-        return {
-            entry.sequence: records[entry.sequence]
-            for entry in self.walk()
-            if records.get(entry.sequence)
-        }
+        """Return no records: budgets that keep them have no children."""
+        return {}
 
     def header(self) -> Header:
         """Read the identity of the ledger, with the budget of the child."""
-        return self.whole.header()._replace(budget=self.budget)
+        return self.root.header()._replace(budget=self.budget)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over the entries that are charged to the child."""
-        return _ChildWalk(self, self.whole.walk())
+        return _ChildWalk(self, self.root.walk())
 
     def verify(self) -> Head:
         """Check every entry of the whole ledger."""
-        return self.whole.verify()
+        return self.root.verify()
 
     def _owns(self, entry: LedgerEntry) -> bool:
         return entry.child is not None and entry.child.account == self.path
@@ -124,11 +119,11 @@ class _ChildWalk(Walk):
     """Walk over the entries that are charged to a child."""
 
     def __init__(self, ledger: ChildLedger, walk: Walk) -> None:
-        self._child, self._whole = ledger, walk
+        self._child, self._root = ledger, walk
         self.totals = walk.totals.of_child(ledger.path)
 
     def __iter__(self) -> Iterator[LedgerEntry]:
-        for entry in self._whole:
-            self.totals = self._whole.totals.of_child(self._child.path)
+        for entry in self._root:
+            self.totals = self._root.totals.of_child(self._child.path)
             if self._child._owns(entry):
                 yield entry

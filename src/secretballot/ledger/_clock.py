@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from secretballot._errors import LedgerError
 from secretballot.ledger.stores import Rows
 
 #: Difference of the clocks of honest machines.
 _TOLERANCE = timedelta(minutes=10)
 
 
-def check_clock(rows: Rows, last: int, created: str) -> None:
-    """Refuse to write with a clock that is behind the last entry.
+def clock_fault(rows: Rows, last: int, created: str) -> str:
+    """Explain that the clock is behind the last entry; empty if it is not.
 
     Parameters
     ----------
@@ -26,9 +25,10 @@ def check_clock(rows: Rows, last: int, created: str) -> None:
     if last:
         ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
     now = datetime.now(UTC)
-    if datetime.fromisoformat(recorded) > now + _TOLERANCE:
-        raise LedgerError(
-            f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last "
-            f"entry was recorded at {recorded}: set the clock, or if it is right, wait until then. "
-            "Nothing was released"
-        )
+    if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
+        return ""
+    return (
+        f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
+        f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
+        "PrivacyAccountant.open(..., moved=True) goes on and records that. Nothing was released"
+    )

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._clock import check_clock
+from secretballot.ledger._clock import clock_fault
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import Header, read_header, write_new
 from secretballot.ledger._interrupts import HeldInterrupts
@@ -24,7 +24,7 @@ from secretballot.ledger._stored_entries import (
     reservation_entries,
 )
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._transaction import Chain, Transaction
 from secretballot.ledger.stores import (
     SLOTS,
     FileStore,
@@ -118,7 +118,7 @@ class Ledger:
         return _unpickled, (self.name, self.budget, self.genesis, self.is_temporary)
 
     @property
-    def whole(self) -> Ledger:
+    def root(self) -> Ledger:
         """Handle on the whole budget."""
         return self
 
@@ -148,11 +148,12 @@ class Ledger:
                 header = self._same_header(rows)
                 self._catch_up(rows)
                 load_scope(rows, self._totals, scope)
-                fault = self._copied(rows, header, mark)
+                fault = self._copied(rows, header, mark) or clock_fault(
+                    rows, self._totals.sequence, header.created
+                )
                 if fault and not moved:
                     raise LedgerError(fault)
-                check_clock(rows, self._totals.sequence, header.created)
-            transaction = Transaction(self._store, rows, [self._totals], self.budget)
+            transaction = Transaction(self._store, rows, Chain(self._totals), self.budget)
             if fault:
                 transaction.append(LedgerEntry.move(rows.place()))
             answer = act(transaction)

@@ -15,28 +15,35 @@ from secretballot.ledger.stores import Rows, Store, meaning
 
 
 @dataclass
+class Chain:
+    """Totals up to the last entry of a ledger, which transactions of its children share."""
+
+    totals: Totals
+
+
+@dataclass
 class Transaction:
     """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
 
     _store: Store
     _rows: Rows
-    _last: list[Totals]  # one: the totals of the ledger, which transactions of children share
+    _chain: Chain
     _budget: Budget
     _child: str = ""
 
     @property
     def totals(self) -> Totals:
         """Sums over the entries of the ledger, or of the child that the transaction is within."""
-        return self._last[0].of_child(self._child) if self._child else self._last[0]
+        return self._chain.totals.of_child(self._child) if self._child else self._chain.totals
 
     @property
     def children(self) -> dict[str, ChildTotals]:
         """Child budgets of the ledger, by path."""
-        return self._last[0].children
+        return self._chain.totals.children
 
     def within(self, child: str, budget: Budget) -> Transaction:
         """Return the transaction as one of a child budget, whose entries are the child's."""
-        state = self._last[0].children.get(child)
+        state = self._chain.totals.children.get(child)
         if state is None or state.is_closed:
             raise ValueError(
                 f"the child budget {child!r} was closed, and what was left of it given back. "
@@ -72,7 +79,7 @@ class Transaction:
         if self._child and entry.child is None:
             entry = replace(entry, child=Child(self._child, "spend"))
         now = datetime.now(UTC).isoformat(timespec="microseconds")
-        before = self._last[0]
+        before = self._chain.totals
         sequence = before.sequence + 1
         after = before.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
@@ -81,7 +88,7 @@ class Transaction:
         insert_entry(self._rows, placed, after)
         if private is not None:
             self._rows.insert("private_record", (sequence, private))
-        self._last[0] = before.after(placed)
+        self._chain.totals = before.after(placed)
 
     def _check_private(self, private: str) -> None:
         # Messages end up in logs, and never repeat the record.

@@ -74,10 +74,10 @@ class PageServer(ThreadingHTTPServer):
             )
         self.address_family = family
         super().__init__((str(address[0]), port), _PageRequest)
-        own = f"[{host}]" if ":" in host else host
+        name = f"[{host}]" if ":" in host else host
         end = f":{self.server_port}"
-        self.url = f"http://{own}{end}/"
-        names = {own.lower(), *(_LOOPBACK if self.is_loopback else ())}
+        self.url = f"http://{name}{end}/"
+        names = {name.lower(), *(_LOOPBACK if self.is_loopback else ())}
         #: What a Host header may be. Another site's name may lead here, by its DNS.
         self.hosts = {f"{name}{end}" for name in names} | (names if end == ":80" else set())
 
@@ -156,7 +156,7 @@ class _PageRequest(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
             return
         try:
-            found = self.server.content(self.path.partition("?")[0])
+            page = self.server.content(self.path.partition("?")[0])
         except LedgerError as error:
             self.server.complain(str(error))
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, _UNREADABLE)
@@ -164,10 +164,10 @@ class _PageRequest(BaseHTTPRequestHandler):
             self.server.complain(f"{type(error).__name__}: {error}")
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "the page can't be made")
         else:
-            if found is None:
+            if page is None:
                 self.send_error(HTTPStatus.NOT_FOUND, "there is no such page")
             else:
-                self._send(HTTPStatus.OK, *found)
+                self._send(HTTPStatus.OK, *page)
 
     do_HEAD = do_GET
 
@@ -178,8 +178,10 @@ class _PageRequest(BaseHTTPRequestHandler):
             status, message = HTTPStatus.METHOD_NOT_ALLOWED, "pages are read, and nothing else"
             self._drop_body()
         # Messages of the base class quote the request.
-        own = message if status in _EXPLAINED else None
-        self._send(status, _TEXT, f"{status.value} {status.phrase}{f': {own}' if own else ''}\n")
+        reason = message if status in _EXPLAINED else None
+        self._send(
+            status, _TEXT, f"{status.value} {status.phrase}{f': {reason}' if reason else ''}\n"
+        )
 
     def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
         content = text.encode()

@@ -166,7 +166,7 @@ def test_a_refund_of_what_was_spent_is_found(monkeypatch):
     """Planted: a child that is closed gives back all that it got."""
     steps = [("carve", 0, 0.6), ("release", 1, 1.0), ("close", 1, 0.5)] * 3 + [("release", 0, 1.0)]
     assert overspent(steps)[-1] <= DELTA
-    monkeypatch.setattr(Grant, "rest", lambda self, child: self.costs())
+    monkeypatch.setattr(Grant, "refund", lambda self, child: self.costs())
     assert (
         overspent([("carve", 0, 0.9), ("release", 1, 1.0), ("close", 1, 1.0), ("release", 0, 1.0)])[
             -1

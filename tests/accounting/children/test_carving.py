@@ -15,7 +15,7 @@ from secretballot.accounting import (
     PrivacyLeakWarning,
     replay,
 )
-from secretballot.ledger import Ledger
+from secretballot.ledger import Ledger, Scope
 from secretballot.mechanisms import GNMax, VectorSum
 
 VOTES = [[30, 10], [5, 35]]
@@ -262,3 +262,23 @@ def test_statements_name_children(whole):
     assert own.levels[0]["share_spent"] == team.spent().share
     assert sum(group["n_releases"] for group in own.released) == 1
     assert not any("THIS IS A PART" in each for each in statement.recorded)
+
+
+def test_divisions_of_two_budgets_are_apart_whatever_they_are_called(whole):
+    """A group that is charged within another budget's division of the same words would be free."""
+    whole.child("a", epsilon=0.5, group=("region", "south"))
+    for name, division in [("the budget", "region"), ("x", "y of z"), ("z", "y")]:
+        part = whole.child(name, epsilon=0.25)
+        for group in ("north", "south"):
+            left = amount(part)
+            part.child(group, epsilon=0.1, group=(division, group))
+            assert (amount(part) < left) == (group == "north")  # they are parallel
+        (level,) = part.child("north").levels
+        assert part.spent().amount == pytest.approx(level.amount)
+
+
+def test_a_scope_that_no_accountant_made_is_not_taken_by_a_child(whole):
+    team = whole.child("team", epsilon=0.5)
+    with pytest.raises(ValueError, match="another ledger than this accountant's"):
+        team.release(GNMax(sigma=400.0), VOTES, scope=Scope("mine", None))
+    assert team.spent().share == 0

@@ -19,6 +19,7 @@ from secretballot.ledger import (
     Transaction,
     is_text,
     parent_path,
+    to_json,
 )
 
 
@@ -88,9 +89,9 @@ class Carving(Reserving):
                 f"name={name!r} of a child must be a non-empty string without {PATH_SEPARATOR!r}."
             )
         path = PATH_SEPARATOR.join(filter(None, (self.child_path, name)))
-        whole = self._ledger.whole
+        root = self._ledger.root
         if epsilon is None:
-            return self._handle(ChildLedger.of(whole, path))
+            return self._handle(ChildLedger.of(root, path))
         self._check_carving(sealed, delta)
         sealed_delta = None
         if sealed:
@@ -102,7 +103,7 @@ class Carving(Reserving):
             group=group,
             sealed_delta=sealed_delta,
         )
-        scope = _charging_scope(path, grant)
+        scope = _charging_scope(path, grant, self._ledger.genesis)
         limits, costs = self._limits(scope), grant.costs()
         limits.check_costs(costs)
 
@@ -117,13 +118,13 @@ class Carving(Reserving):
             transaction.append(LedgerEntry.child_event(carved, costs, scope.id))
 
         self._ledger.transact(record, scope.id)
-        return self._handle(ChildLedger.of(whole, path))
+        return self._handle(ChildLedger.of(root, path))
 
     def children(self) -> dict[str, Self]:
         """Return the children of this budget by name, the closed ones too."""
         names = [
             path.rpartition(PATH_SEPARATOR)[2]
-            for path in self._ledger.whole.totals().children
+            for path in self._ledger.root.totals().children
             if parent_path(path) == self.child_path
         ]
         return {name: self.child(name) for name in names}
@@ -142,8 +143,8 @@ class Carving(Reserving):
                 f"the child {child.path!r} is not sealed: its releases are recorded one by one."
             )
         if not child.state().is_begun:
-            begun = LedgerEntry.child_event(Child(child.path, "begin"), {}, None)
-            child.parent.transact(lambda transaction: transaction.append(begun))
+            entry = LedgerEntry.child_event(Child(child.path, "begin"), {}, None)
+            child.parent.transact(lambda transaction: transaction.append(entry))
 
     def close(self, reservations: Iterable[Reservation] = ()) -> None:
         """Close a child for good, and give back to its parent what it did not spend.
@@ -167,7 +168,7 @@ class Carving(Reserving):
         state = child.state()
         open_children = [
             path
-            for path, below in child.whole.totals().children.items()
+            for path, below in child.root.totals().children.items()
             if path.startswith(child.path + PATH_SEPARATOR) and not below.is_closed
         ]
         if open_children:
@@ -175,16 +176,16 @@ class Carving(Reserving):
                 f"the child {child.path!r} has children that are open: close "
                 f"{', '.join(map(repr, open_children))} first."
             )
-        scope = _charging_scope(child.path, state.grant)
         parent = child.parent
+        scope = _charging_scope(child.path, state.grant, parent.genesis)
 
         def record(transaction: Transaction) -> None:
             last = transaction.children[child.path]
             if last.is_closed:
                 raise ValueError(f"the child {child.path!r} was closed before.")
-            rest = last.grant.rest(last)
+            refund = last.grant.refund(last)
             closed = Child(child.path, "close")
-            transaction.append(LedgerEntry.child_event(closed, rest, scope.id))
+            transaction.append(LedgerEntry.child_event(closed, refund, scope.id))
 
         parent.transact(record, scope.id)
 
@@ -220,9 +221,12 @@ class Carving(Reserving):
         return handle
 
 
-def _charging_scope(path: str, grant: Grant) -> Scope:
-    """Return the scope in which a child is charged: its own, or one of all groups of a division."""
-    if grant.group is None:
-        return Scope(f"child {path}", None)
-    parent = parent_path(path) or "the budget"
-    return Scope(f"groups {grant.group[0]} of {parent}", None)
+def _charging_scope(path: str, grant: Grant, ledger: str) -> Scope:
+    """Return the scope in which a child is charged: its own, or one of all groups of a division.
+
+    Its id is JSON: no other budget and division have the same, whatever their names.
+    """
+    charged = (
+        ["child", path] if grant.group is None else ["groups", parent_path(path), grant.group[0]]
+    )
+    return Scope(to_json(charged, "a scope"), None, ledger)

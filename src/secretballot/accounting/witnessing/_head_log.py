@@ -63,8 +63,8 @@ class HeadLog:
             raise WitnessError(
                 f"The witness {path!r} has more than {_MAX_BYTES} bytes. Begin a new log."
             )
-        *lines, rest = content.split(b"\n")
-        if rest:
+        *lines, unfinished = content.split(b"\n")
+        if unfinished:
             raise WitnessError(
                 f"The witness {path!r} is cut off in line {len(lines) + 1}. Get a whole copy of it."
             )
@@ -73,9 +73,10 @@ class HeadLog:
             try:
                 head = SignedHead.from_line(line)
                 if head.key_id not in keys:
-                    known = ", ".join(keys)
+                    key_ids = ", ".join(keys)
                     raise ValueError(
-                        f"it is signed by an unknown key, {head.key_id}; the keys given are {known}"
+                        f"it is signed by an unknown key, {head.key_id}; "
+                        f"the keys given are {key_ids}"
                     )
                 if not head.is_signed_by(keys[head.key_id]):
                     raise ValueError("its signature is wrong; it was altered or made up")

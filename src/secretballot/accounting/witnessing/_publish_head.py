@@ -45,8 +45,8 @@ def publish_head(
     """
     check_witnessable(ledger)
     secret, name = read_signing_key(key), os.fspath(path)
-    own = secret.public_key()
-    keys = {key_id(own): own}
+    public = secret.public_key()
+    keys = {key_id(public): public}
     if earlier_keys is not None:
         keys |= read_public_keys(earlier_keys)
     with _opened(name) as file:
@@ -61,7 +61,7 @@ def publish_head(
                 n_entries=walk.totals.sequence,
                 digest=walk.totals.digest,
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
-                key_id=key_id(own),
+                key_id=key_id(public),
             ).signed(secret)
             _append(name, file, head.line)
         finally:

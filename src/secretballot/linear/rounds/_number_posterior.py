@@ -117,9 +117,9 @@ def fit_number_posterior(
         errors = _error_covariances(rounds, reference, values, covariance, slopes, n_people)
         for round_, error in zip(rounds, errors, strict=True):
             root = cholesky(error, overwrite_a=True, check_finite=False)
-            known = slopes[: len(round_.mean)]
-            moved = round_.mean + round_.unclipped * (known @ round_.coefficients)
-            stacked = np.column_stack([round_.unclipped * known, moved])
+            released_slopes = slopes[: len(round_.mean)]
+            moved = round_.mean + round_.unclipped * (released_slopes @ round_.coefficients)
+            stacked = np.column_stack([round_.unclipped * released_slopes, moved])
             white = solve_triangular(root, stacked, trans="T", check_finite=False)
             precision += white[:, :-1].T @ white[:, :-1]
             target += white[:, :-1].T @ white[:, -1]

@@ -173,9 +173,12 @@ class WhitenedRounds:
     def residuals(self, coefficients: Floats) -> Floats:
         """Compute released less expected means: (n_released,), of all rounds together."""
         gaps = self.gains * (self.reference.probabilities(coefficients) - self.expected)
-        expected = self.reference.means(gaps).T
+        means = self.reference.means(gaps).T
         return self._whiten(
-            [mean - there[: len(mean)] for mean, there in zip(self.released, expected, strict=True)]
+            [
+                mean - expected[: len(mean)]
+                for mean, expected in zip(self.released, means, strict=True)
+            ]
         )
 
     def slopes(self, coefficients: Floats) -> Floats:

@@ -72,8 +72,8 @@ def readable(error: Exception, url: ServerUrl) -> LedgerError:
             f"was locked by another process for more than {busy_timeout():g} seconds; try again. "
             "Nothing was released"
         )
-    elif state is not None and (found := _REASONS.get(state) or _REASONS.get(state[:2])):
-        reason = found
+    elif state is not None and (known_reason := _REASONS.get(state) or _REASONS.get(state[:2])):
+        reason = known_reason
     elif is_connection:
         reason = next((reason for word, reason in _REFUSALS.items() if word in text), _AWAY)
     else:

@@ -190,7 +190,7 @@ class ServerStore:
         deadline, pause = time.monotonic() + busy_timeout(), 0.05
         while True:
             try:
-                found = transact(self._url, is_recorded, to_write=True)
+                was_committed = transact(self._url, is_recorded, to_write=True)
                 break
             except psycopg.Error as error:
                 if not _is_lost(error) or time.monotonic() > deadline:
@@ -198,7 +198,7 @@ class ServerStore:
                     raise self._withheld(mark, f"{reason}can't be asked about it", error) from None
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
-        if not found:
+        if not was_committed:
             raise LedgerError(
                 f"The ledger {self.name!r} lost its connection while entry {mark.sequence} was "
                 "being committed, and that entry is not in it. Nothing was released or charged. "
