@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from secretballot.linear.features._matrices import mirror, product
+
 Floats = NDArray[np.float64]
 Features: TypeAlias = "Floats | csr_array"
 
@@ -123,13 +125,11 @@ class Design:
             for start in range(0, n_columns, step):
                 block = self._pairs @ weights[:, start : start + step]
                 out[start : start + step] = block.T.reshape(-1, n_features, n_features)
-            # Only one of the two orders of a pair is stored.
-            upper = out.copy()
-            np.einsum("kii->ki", upper)[:] = 0
-            out += upper.transpose(0, 2, 1)
+            for square in out:  # only one of the two orders of a pair is stored
+                mirror(square)
             return out
         for column in range(n_columns):
-            out[column] = (self._dense * weights[:, [column]]).T @ self._dense
+            out[column] = product((self._dense * weights[:, [column]]).T, self._dense)
         return out
 
     def pair_sums(self, merge: NDArray[np.intp], weights: Floats) -> Floats:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from secretballot.linear.features import Floats
+from secretballot.linear.features import Floats, gram, inverse, product
 from secretballot.linear.rounds._posterior import (
     Groups,
     Posterior,
     centred_variances,
-    inverse,
     prior_precision,
     updated_variances,
 )
@@ -118,17 +117,18 @@ def fit_number_posterior(
         for round_, error in zip(rounds, errors, strict=True):
             root = cholesky(error, overwrite_a=True, check_finite=False)
             released_slopes = slopes[: len(round_.mean)]
-            moved = round_.mean + round_.unclipped * (released_slopes @ round_.coefficients)
+            moved = round_.mean + round_.unclipped * product(released_slopes, round_.coefficients)
             stacked = np.column_stack([round_.unclipped * released_slopes, moved])
             white = solve_triangular(root, stacked, trans="T", check_finite=False)
-            precision += white[:, :-1].T @ white[:, :-1]
-            target += white[:, :-1].T @ white[:, -1]
+            joint = gram(white)  # its last row is of the means
+            precision += joint[:-1, :-1]
+            target += joint[-1, :-1]
         before = values
         for _ in range(_VARIANCE_UPDATES):
             prior = prior_precision(groups, prior_variances, len(values))
             prior[0, 0] /= scale
             covariance = inverse(precision + prior)
-            values = covariance @ target
+            values = product(covariance, target)
             prior_variances = updated_variances(
                 groups, values, covariance, scale, _EXPECTED_VARIANCE
             )
@@ -161,13 +161,13 @@ def _error_covariances(
     # All rounds have the same sampling error: each counts it in full as many times.
     sampling = np.array([round_.variance for round_ in rounds]) * (len(rounds) / n_people)
     products = reference.products(sampling + (gaps**2 + unknown) * mismatch)
-    spread = slopes @ covariance @ slopes.T
+    spread = product(product(slopes, covariance), slopes.T)
     errors = []
-    for product, gap, share, round_ in zip(
+    for error, gap, share, round_ in zip(
         products, reference.means(gaps).T, shares, rounds, strict=True
     ):
-        product -= mismatch * (np.outer(gap, gap) + share**2 * spread)
-        error = product[: len(round_.mean), : len(round_.mean)]
+        error -= mismatch * (np.outer(gap, gap) + share**2 * spread)
+        error = error[: len(round_.mean), : len(round_.mean)]
         np.einsum("ii->i", error)[:] += round_.noise**2
         errors.append(error)
     return errors

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
 from scipy.special import expit, softmax
 
-from secretballot.linear.features import Floats, PriorGroup
+from secretballot.linear.features import Floats, PriorGroup, gram, inverse, product, solve
 
 if TYPE_CHECKING:
     from secretballot.linear.rounds._reference_rows import ReferenceRows
@@ -188,8 +187,8 @@ class WhitenedRounds:
         sums, products = self.reference.means(weights), self.reference.products(weights)
         return self._whiten(
             [
-                np.concatenate([sums[: len(mean), [index]], product[: len(mean)]], axis=1)
-                for index, (mean, product) in enumerate(zip(self.released, products, strict=True))
+                np.concatenate([sums[: len(mean), [index]], square[: len(mean)]], axis=1)
+                for index, (mean, square) in enumerate(zip(self.released, products, strict=True))
             ]
         )
 
@@ -235,12 +234,13 @@ def fit_posterior(
         whitened = WhitenedRounds(rounds, reference, n_people, p, variances)
         prior = prior_precision(groups, prior_variances, len(values))
         minimum, precision, moved = _minimise(whitened, prior, values)
-        target = (precision + prior) @ minimum
+        target = product(precision + prior, minimum[:, 0])
         for update in range(_VARIANCE_UPDATES):
             if update:
                 prior = prior_precision(groups, prior_variances, len(values))
             covariance = inverse(precision + prior)
-            values = minimum + _shortened(covariance @ target - minimum, _LARGEST_SHIFT)
+            shift = product(covariance, target)[:, None] - minimum
+            values = minimum + _shortened(shift, _LARGEST_SHIFT)
             prior_variances = updated_variances(groups, values[:, 0], covariance)
         if pass_ and moved < _CONVERGED_STEP:
             break
@@ -267,10 +267,9 @@ def _minimise(
     precision = prior
     for _ in range(_STEPS):
         slopes = whitened.slopes(values)
-        precision = slopes.T @ slopes
-        gradient = (slopes.T @ residuals)[:, None] - prior @ values
-        step = inverse(precision + prior) @ gradient
-        step = _shortened(step, _LARGEST_STEP)
+        precision = gram(slopes)
+        gradient = product(slopes.T, residuals) - product(prior, values[:, 0])
+        step = _shortened(solve(precision + prior, gradient)[:, None], _LARGEST_STEP)
         for halvings in range(_HALVINGS):
             candidate = values + step * 0.5**halvings
             residuals_there = whitened.residuals(candidate)
@@ -293,16 +292,7 @@ def _shortened(step: Floats, longest: float) -> Floats:
 
 
 def _objective(residuals: Floats, prior: Floats, values: Floats) -> float:
-    return float((residuals**2).sum() + (values * (prior @ values)).sum())
-
-
-def inverse(matrix: Floats) -> Floats:
-    """Invert a positive definite matrix."""
-    root = cholesky(matrix, check_finite=False)
-    half, _ = dpotri(root, overwrite_c=1)  # below the diagonal it is 0
-    inverse = half + half.T
-    np.einsum("ii->i", inverse)[:] /= 2
-    return np.asarray(inverse)
+    return float((residuals**2).sum() + values[:, 0] @ product(prior, values[:, 0]))
 
 
 def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int) -> Floats:

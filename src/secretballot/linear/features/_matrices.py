@@ -1,0 +1,69 @@
+"""Products, inverses and solutions of matrices.
+
+All are computed by SciPy. NumPy and SciPy each have a BLAS with threads of its own. Where they are
+used in turns, the threads of one wait for more work on the cores that the other needs: a product
+and a decomposition of 409 columns took 16 ms on two cores, and 10 ms on one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+from scipy.linalg.blas import dgemm, dgemv, dsyrk
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
+
+Matrix = NDArray[np.float64]
+
+#: Columns that are mirrored together, so that both their places are in a processor's cache.
+_BLOCK_SIZE = 64
+
+
+def mirror(matrix: Matrix) -> Matrix:
+    """Copy what is above the diagonal to below it, in place."""
+    for start in range(0, len(matrix), _BLOCK_SIZE):
+        stop = start + _BLOCK_SIZE
+        corner = matrix[start:stop, start:stop]
+        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+        matrix[stop:, start:stop] = matrix[start:stop, stop:].T
+    return matrix
+
+
+def gram(rows: Matrix) -> Matrix:
+    """Compute A'A of a matrix A."""
+    columns, is_turned = _by_columns(rows)
+    return mirror(dsyrk(1.0, columns, trans=not is_turned)).T
+
+
+def product(left: Matrix, right: Matrix) -> Matrix:
+    """Multiply a matrix (n, m) by a vector (m,) or a matrix (m, k)."""
+    columns, is_turned = _by_columns(left)
+    if right.ndim == 1:
+        return np.asarray(dgemv(1.0, columns, right, trans=is_turned))
+    other, is_other_turned = _by_columns(right)
+    return np.asarray(dgemm(1.0, columns, other, trans_a=is_turned, trans_b=is_other_turned))
+
+
+def solve(matrix: Matrix, vector: Matrix) -> Matrix:
+    """Solve the equations of a positive definite matrix (n, n) and a vector (n,)."""
+    _, solution, failed_at = dposv(matrix.T, vector)
+    _check(failed_at)
+    return np.asarray(solution)
+
+
+def inverse(matrix: Matrix) -> Matrix:
+    """Invert a positive definite matrix."""
+    root, failed_at = dpotrf(matrix.T)
+    _check(failed_at)
+    upper, _ = dpotri(root, overwrite_c=1)
+    return mirror(upper).T
+
+
+def _by_columns(matrix: Matrix) -> tuple[Matrix, bool]:
+    """Return the matrix as BLAS reads it without a copy, and whether that is its transpose."""
+    return (matrix.T, True) if matrix.flags.c_contiguous else (matrix, False)
+
+
+def _check(failed_at: int) -> None:
+    if failed_at:
+        raise LinAlgError(f"not positive definite: leading minor {failed_at}")
