@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
-#: Bytes of a key, and of a block.
+#: Bytes of a key, and of a block; bits of a byte, and the place of the length in the last block.
 KEY_SIZE, _BLOCK_SIZE = 16, 8
+_BITS_OF_BYTE, _LENGTH_PLACE = np.uint64(8), np.uint64(56)
 #: Initial state.
 _STATE = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 #: Ids that are hashed together: their state fits into a processor's cache.
@@ -28,8 +29,12 @@ _BATCH = 2**14
 def hash_integers(numbers: NDArray[np.int64], key: bytes) -> Words:
     """Hash whole numbers as texts of 8 bytes: (n,)."""
     blocks = np.ascontiguousarray(numbers, dtype="<i8").view("<u8")
-    lengths = np.full(len(blocks), _BLOCK_SIZE, dtype=np.uint64)
-    return _hash_blocks(np.stack([blocks, np.zeros_like(blocks)], axis=1), lengths, key)
+    length = np.uint64(_BLOCK_SIZE) << _LENGTH_PLACE
+    hashes = np.empty(len(blocks), dtype=np.uint64)
+    for begin in range(0, len(blocks), _BATCH):
+        batch = slice(begin, begin + _BATCH)
+        hashes[batch] = _siphash([blocks[batch], length], key)
+    return hashes
 
 
 def hash_texts(texts: Sequence[bytes], key: bytes) -> Words:
@@ -50,49 +55,35 @@ def hash_packed(data: bytes | memoryview, offsets: NDArray[np.int64], key: bytes
     """
     starts, lengths = offsets[:-1], np.diff(offsets)
     first, last = int(offsets[0]), int(offsets[-1])
-    buffer = np.zeros(last - first + _BLOCK_SIZE, dtype=np.uint8)
-    buffer[: last - first] = np.frombuffer(data, dtype=np.uint8)[first:last]
-    # The block that begins at each byte.
-    blocks_at = np.ndarray(last - first + 1, dtype="<u8", buffer=buffer, strides=(1,))
+    bytes_ = np.frombuffer(data, dtype=np.uint8)[first:last]
+    buffer = np.append(bytes_, np.zeros(_BLOCK_SIZE, dtype=np.uint8))
+    # The block that begins at each byte: not yet a number, as those are slow to read out of place.
+    blocks_at = np.ndarray(last - first + 1, dtype="V8", buffer=buffer, strides=(1,))
     n_whole = lengths // _BLOCK_SIZE
-    n_last_bytes = (lengths % _BLOCK_SIZE).astype(np.uint64)
-    # The last block is what is left of a text: it has room for the length.
-    masks = (np.uint64(1) << (np.uint64(8) * n_last_bytes)) - np.uint64(1)
     hashes = np.empty(len(starts), dtype=np.uint64)
     for n in np.flatnonzero(np.bincount(n_whole)).tolist():
         places = np.flatnonzero(n_whole == n)
-        steps = _BLOCK_SIZE * np.arange(n + 1)
-        blocks = blocks_at[(starts[places] - first)[:, None] + steps]
-        blocks[:, -1] &= masks[places]
-        hashes[places] = _hash_blocks(blocks, lengths[places], key)
+        for begin in range(0, len(places), _BATCH):
+            batch = places[begin : begin + _BATCH]
+            at = starts[batch] - first
+            words = [blocks_at[at + _BLOCK_SIZE * place].view("<u8") for place in range(n + 1)]
+            sizes = lengths[batch].astype(np.uint64)
+            words[-1] &= (np.uint64(1) << (sizes % _BLOCK_SIZE * _BITS_OF_BYTE)) - np.uint64(1)
+            words[-1] |= sizes << _LENGTH_PLACE
+            hashes[batch] = _siphash(words, key)
     return hashes
 
 
-def _hash_blocks(blocks: Words, lengths: Words, key: bytes) -> Words:
-    """Compute SipHash-2-4 of texts of equally many blocks: (n,).
+def _siphash(words: Sequence[Words | np.uint64], key: bytes) -> Words:
+    """Mix the first, second, ... words of n texts into their hashes: (n,).
 
-    Parameters
-    ----------
-    blocks : ndarray of shape (n, n_blocks)
-        Texts, padded with zeros. The last block has fewer than 8 bytes.
-    lengths : ndarray of shape (n,)
-        Bytes of the texts.
-    key : bytes
+    The last words are what is left of the texts, and their lengths in bytes.
     """
-    blocks[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)
-    hashes = np.empty(len(blocks), dtype=np.uint64)
-    for start in range(0, len(blocks), _BATCH):
-        part = slice(start, start + _BATCH)
-        hashes[part] = _siphash(blocks[part].T, key)
-    return hashes
-
-
-def _siphash(words: Words, key: bytes) -> Words:
-    """Mix words (n_words, n) of n texts into their hashes: (n,)."""
+    n = np.size(words[0])
     keys = np.frombuffer(key, dtype="<u8")
     initial = (word ^ int(keys[place % 2]) for place, word in enumerate(_STATE))
-    state = [np.full(words.shape[1], word, dtype=np.uint64) for word in initial]
-    spare = np.empty(words.shape[1], dtype=np.uint64)
+    state = [np.full(n, word, dtype=np.uint64) for word in initial]
+    spare = np.empty(n, dtype=np.uint64)
     for word in words:
         state[3] ^= word
         _mix(state, spare, 2)
