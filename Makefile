@@ -43,6 +43,9 @@ $(INSTALLED_DOCS): $(INSTALLED)
 demo: $(INSTALLED)
 	$(BIN)/python examples private_labels individual_budgets
 
+# As many processes as there are cores: more threads would wait for each other.
+test test-oldest docs-test audit: export OMP_NUM_THREADS = 1
+
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
