@@ -124,12 +124,20 @@ def _run(path: str, index: int) -> _Result[object]:
             return _Result(index, _function(path)(index))
     except PartError as error:
         return _Result(index, error=str(error))
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # panics of Rust, for instance, are no exceptions
         return _Result(index, error=f"{type(error).__name__} (its message may quote rows)")
 
 
 @lru_cache(maxsize=1)
 def _function(path: str) -> Callable[[int], object]:
-    with open(path, "rb") as file:
-        function: Callable[[int], object] = pickle.load(file)
+    try:
+        with open(path, "rb") as file:
+            function: Callable[[int], object] = pickle.load(file)
+    except OSError as error:
+        raise PartError(
+            f"a worker could not read scratch ({type(error).__name__}): give scratch=, a folder "
+            "that the client and all workers can read and write."
+        ) from None
     return function
