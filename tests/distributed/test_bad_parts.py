@@ -1,5 +1,6 @@
 """Parts that can't be used: errors name the part and the remedy, and quote no value."""
 
+import errno
 import re
 import shutil
 import threading
@@ -235,6 +236,15 @@ def test_panics_of_tasks_are_named_by_type_alone(folder, capfd):
     with pytest.raises(ValueError, match="part 0: Panic .its message may quote rows"):
         list(_tasks.map_tasks(JoblibEngine(), str(folder), panic, 1, "part"))
     assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_errors_of_the_operating_system_have_its_code(folder):
+    def full(index):
+        raise OSError(errno.ENOSPC, SECRET)
+
+    with pytest.raises(ValueError, match="part 0: OSError ENOSPC .its message") as error:
+        list(_tasks.map_tasks(JoblibEngine(), str(folder), full, 1, "part"))
+    assert SECRET not in str(error.value)
 
 
 def test_teachers_that_fail_are_named_by_type_alone(folder):

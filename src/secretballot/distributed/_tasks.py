@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import threading
@@ -127,7 +128,10 @@ def _run(path: str, index: int) -> _Result[object]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # panics of Rust, for instance, are no exceptions
-        return _Result(index, error=f"{type(error).__name__} (its message may quote rows)")
+        name = type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None:
+            name = f"{name} {errno.errorcode.get(error.errno, '')}".rstrip()
+        return _Result(index, error=f"{name} (its message may quote rows)")
 
 
 @lru_cache(maxsize=1)
