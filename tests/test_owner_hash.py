@@ -73,6 +73,13 @@ def test_many_batches_and_packed_texts_are_the_same(monkeypatch):
     assert part.tolist() == expected[30:60]
 
 
+def test_the_smallest_whole_number_of_64_bits():
+    smallest = -(2**63)
+    expected = hash_integers(np.array([smallest, 5]), KEY)
+    for ids in ([smallest, 5], [float(smallest), 5.0]):
+        assert Owners.read(ids, 2).hashes(KEY).tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("owners", [[3, 2**70, -5, 3], ["b", "a", "b", "é" * 9], [b"x", b"xx"]])
 def test_equal_ids_have_equal_hashes_and_others_differ(owners):
     read = Owners.read(owners, len(owners))

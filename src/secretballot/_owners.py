@@ -13,7 +13,7 @@ from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._owner_hash import hash_integers, hash_texts
 from secretballot._sklearn_compat import _num_samples
 
-#: Whole numbers up to this size are hashed as 8 bytes, larger ones as texts.
+#: Whole numbers of 64 bits are hashed as 8 bytes, all others as texts.
 _LARGE = 2**63
 #: Texts that stand for a missing id, without regard to case.
 MISSING_IDS = frozenset(
@@ -78,7 +78,7 @@ class Owners:
         """Compute the keyed hash of each owner's id: (n_owners,)."""
         if self.kind != "integer":
             return hash_texts(self.ids, key)
-        is_short = np.array([abs(int(id_)) < _LARGE for id_ in self.ids], dtype=bool)
+        is_short = np.array([-_LARGE <= int(id_) < _LARGE for id_ in self.ids], dtype=bool)
         short = [int(id_) for id_, fits in zip(self.ids, is_short, strict=True) if fits]
         long = [id_ for id_, fits in zip(self.ids, is_short, strict=True) if not fits]
         hashes = np.empty(len(self.ids), dtype=np.uint64)

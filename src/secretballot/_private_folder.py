@@ -15,6 +15,8 @@ from typing import BinaryIO
 from secretballot._file_lock import try_lock
 
 _PREFIX, _LOCK = "secretballot-", "lock"
+#: End of the name of a folder that is being deleted.
+_DELETED = ".deleted"
 
 
 class PrivateFolder:
@@ -61,7 +63,13 @@ def _machine() -> bytes:
 def _remove(path: str, owner: int, lock: BinaryIO) -> None:
     lock.close()  # a forked child keeps it
     if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
+        # Tasks that still run can't add files to a folder of another name.
+        deleted = f"{path}{_DELETED}"
+        try:
+            os.rename(path, deleted)
+        except OSError:  # files are open on Windows
+            deleted = path
+        shutil.rmtree(deleted, ignore_errors=True)
 
 
 def _delete_abandoned(parent: str) -> None:
@@ -71,6 +79,9 @@ def _delete_abandoned(parent: str) -> None:
             status = folder.lstat()
             is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
             if is_own and stat.S_ISDIR(status.st_mode):
+                if folder.name.endswith(_DELETED):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    continue
                 with open(folder / _LOCK, "r+b") as lock:
                     # Other machines may not see each other's locks.
                     if lock.read() == _machine() and try_lock(lock.fileno()):

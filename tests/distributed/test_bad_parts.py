@@ -1,6 +1,8 @@
 """Parts that can't be used: errors name the part and the remedy, and quote no value."""
 
+import errno
 import re
+import shutil
 import threading
 import warnings
 
@@ -19,6 +21,7 @@ from secretballot import (
     Weighting,
 )
 from secretballot.distributed import Buckets, PrivateParts, _tasks
+from secretballot.distributed._engine import JoblibEngine
 from secretballot.ensemble import PrivateChoice
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -102,7 +105,10 @@ IN_PARTS = [
     (labels_of_no_class, "bucket .: y='outcome' has missing cells, or others"),
     (labels_of_another_type, "part 1 .* the column 'outcome' of another type"),
     (labels_missing, "bucket .: y='outcome' has missing cells, or others"),
-    (texts_among_numbers, "part 1 .* the column 'a' of another type than part 0: .*string"),
+    (
+        texts_among_numbers,
+        "part 1 .* the column 'a' of another type than parts before it: .*string",
+    ),
     (part_cut_off, "part 1"),
     (no_rows, "the parts have no rows"),
 ]
@@ -127,7 +133,7 @@ POOL = {"X_public": PublicData(public_rows())}
 IN_ARGUMENTS = [
     ({}, {"y": "nothing"}, POOL, "part 0 .'part-0.parquet'. lacks the column 'nothing'"),
     ({}, {"owners": "nobody"}, POOL, "lacks the column 'nobody'"),
-    ({}, {"n_buckets": 0}, POOL, "n_buckets=0: give at least 1"),
+    ({}, {"n_buckets": 0}, POOL, "n_buckets=0 must be an integer of at least 1"),
     ({}, {"engine": 3}, POOL, "engine is a int: give a distributed.Client"),
     ({}, {}, {**POOL, "y": [0, 1]}, "y was given beside PrivateParts"),
     ({}, {}, {**POOL, "owners": [0, 1]}, "owners was given beside PrivateParts"),
@@ -199,6 +205,46 @@ def test_ensembles_refuse_before_training(settings, arguments, message, folder):
     with pytest.raises(ValueError, match=message):
         here.fit(parts(folder), **arguments)
     assert not here.accountant.entries()
+
+
+@pytest.mark.parametrize("damage", [labels_of_no_class, labels_missing])
+def test_labels_are_read_before_the_first_release(damage, folder):
+    """The check of public rows is paid for before teachers are trained."""
+    damage(folder)
+    here = ensemble(n_teachers=60)
+    with pytest.raises(ValueError, match="bucket .: y='outcome' has missing cells, or others"):
+        here.fit(parts(folder), **NUMBERS)
+    assert not here.accountant.entries()
+
+
+def test_teachers_whose_folder_was_deleted(folder):
+    here = ensemble(n_teachers=60, reservation=10).fit(parts(folder), **NUMBERS)
+    shutil.rmtree(here._teachers.folder.path)
+    n = len(here.accountant.entries())
+    with pytest.raises(ValueError, match="the teachers' folder .* was deleted: fit again"):
+        here.predict_private(public_rows(5)[["a", "b"]].fillna(0))
+    assert len(here.accountant.entries()) == n
+
+
+def test_panics_of_tasks_are_named_by_type_alone(folder, capfd):
+    class Panic(BaseException):
+        """An error that is no exception, as those of Rust are."""
+
+    def panic(index):
+        raise Panic(SECRET)
+
+    with pytest.raises(ValueError, match="part 0: Panic .its message may quote rows"):
+        list(_tasks.map_tasks(JoblibEngine(), str(folder), panic, 1, "part"))
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_errors_of_the_operating_system_have_its_code(folder):
+    def full(index):
+        raise OSError(errno.ENOSPC, SECRET)
+
+    with pytest.raises(ValueError, match="part 0: OSError ENOSPC .its message") as error:
+        list(_tasks.map_tasks(JoblibEngine(), str(folder), full, 1, "part"))
+    assert SECRET not in str(error.value)
 
 
 def test_teachers_that_fail_are_named_by_type_alone(folder):

@@ -73,6 +73,39 @@ def test_proportions_that_are_refused(columns, classes, message, rows, tmp_path)
     assert not accountant.entries()
 
 
+@pytest.mark.parametrize("index", [TARGET, "c"])
+def test_proportions_of_a_column_that_was_an_index(index, rows, tmp_path):
+    for path in (tmp_path / "parts").iterdir():
+        pd.read_parquet(path).set_index(index).to_parquet(path)
+    there = parts(tmp_path, y=TARGET, groups="c")
+    assert publish_proportions(there, [0, 1], 0.5, 1e-6).names == ("x", "y", "z")
+
+
+def test_proportions_of_booleans(rows, released, tmp_path):
+    labels = rows[TARGET].astype(bool)
+    split(rows.assign(**{TARGET: labels}), tmp_path / "parts", seed=0)
+    there = parts(tmp_path, y=TARGET, groups="c")
+    for bags in (there, Bags.from_groups(None, labels, groups=rows["c"])):
+        publish_proportions(bags, [0, 1], 0.5, 1e-6)
+    np.testing.assert_array_equal(*released)
+
+
+def test_proportions_without_rows(rows, tmp_path):
+    split(rows.iloc[:0], tmp_path / "parts")
+    with pytest.raises(ValueError, match="the parts have no rows"):
+        publish_proportions(parts(tmp_path, y=TARGET, groups="c"), [0, 1], 0.5, 1e-6)
+
+
+def test_items_of_a_column_named_owner(rows, released, tmp_path):
+    split(rows.rename(columns={"c": "owner"}), tmp_path / "parts")
+    there = parts(tmp_path, y="owner", owners=OWNER)
+    accountant = PrivacyAccountant(
+        2.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
+    )
+    private_top_k(there, 1, accountant=accountant, domain="unknown", max_items=3)
+    assert released[0].size == 3
+
+
 def test_items_of_a_column(rows, released, tmp_path):
     there = parts(tmp_path, y="c", owners=OWNER)
     how = {"mechanism": "stable", "max_items": 3, "random_state": 0}

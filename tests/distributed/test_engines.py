@@ -141,6 +141,52 @@ def test_dask_frame(folder, in_memory, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def frame():
+    """Return a Dask frame of twelve partitions, whose texts sort otherwise than their numbers."""
+    pytest.importorskip("distributed", reason="the dask extra is not installed")
+    dask = pytest.importorskip("dask.dataframe", reason="dask has no data frames here")
+    return dask.from_pandas(table(600, 200), npartitions=12)
+
+
+@pytest.fixture
+def client():
+    """Return a client in this process that is not Dask's default."""
+    distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
+    with distributed.Client(
+        processes=False,
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        set_as_default=False,
+    ) as client:
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_partitions_of_dask_keep_their_order(frame, client, tmp_path):
+    parts = PrivateParts.from_dask(frame, y=TARGET, owners=OWNER, scratch=tmp_path, engine=client)
+    read = pd.concat([pd.read_parquet(path) for path in parts._paths], ignore_index=True)
+    parts.close()
+    pd.testing.assert_frame_equal(read, table(600, 200), check_dtype=False)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_frames_that_fail_are_named_by_type_alone(frame, client, tmp_path):
+    def fail(cell):
+        raise RuntimeError("Mrs Novak")
+
+    how = {"y": TARGET, "owners": OWNER, "scratch": tmp_path, "engine": client}
+    failing = frame.assign(a=frame["a"].map(fail, meta=("a", float)))
+    with pytest.raises(ValueError, match=r"could not be computed, .*: RuntimeError") as error:
+        PrivateParts.from_dask(failing, **how)
+    assert "Novak" not in str(error.value)
+    assert error.value.__suppress_context__
+    with pytest.raises(ValueError, match="lacks the column 'nothing'") as error:
+        PrivateParts.from_dask(frame, **{**how, "y": "nothing"})
+    assert list(tmp_path.iterdir()) == []  # while the errors, and their frames, are alive
+
+
 KILLED = """
 import os, sys
 from tests.distributed._parts import OWNER, TARGET

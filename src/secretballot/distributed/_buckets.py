@@ -18,6 +18,7 @@ from secretballot.distributed._engine import Engine
 from secretballot.distributed._exchange import (
     FIRST,
     LEVEL,
+    NO_ROWS,
     OWNER,
     TEACHER,
     Division,
@@ -29,6 +30,7 @@ from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from secretballot.distributed._private_parts import PrivateParts
 
@@ -125,6 +127,7 @@ class Buckets:
                 columns=names,
                 owners=parts.owners,
                 key=key,
+                types={name: parts._types[name] for name in names},
                 n_buckets=_choose_n_buckets(parts, division),
                 division=division,
                 budgets=LevelColumn(str(parts.budgets), levels) if levels else None,
@@ -178,12 +181,28 @@ def read_bucket(exchange: Exchange, bucket: int) -> BucketRows:
     table = exchange.read_bucket(bucket)
     if table is None:
         return BucketRows(pd.DataFrame(columns=exchange.columns), np.empty(0, dtype=np.uint64))
-    frame = table.select(exchange.columns).to_pandas()
+    frame = _frame(table.select(exchange.columns))
     added = [
         table[name].to_numpy() if name in table.column_names else None
         for name in (LEVEL, TEACHER, FIRST)
     ]
     return BucketRows(frame, table[OWNER].to_numpy(), *added)
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """Return rows as a data frame, whose cells don't depend on other rows.
+
+    A missing cell would make floats of whole numbers, and equal ones of those beyond 2**53.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    frame: pd.DataFrame = table.to_pandas()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type in exact and column.null_count:
+            frame[name] = column.to_pandas(types_mapper=exact.get)
+    return frame
 
 
 def count_owners(exchange: Exchange, bucket: int) -> int:
@@ -209,12 +228,9 @@ def count_levels(rows: BucketRows, n_levels: int) -> NDArray[np.intp]:
 
 
 def _choose_n_buckets(parts: PrivateParts, division: Division | None) -> int:
-    import pyarrow.parquet as pq
-
     n_buckets = parts._n_buckets
     if n_buckets is None:
-        n_rows = sum(pq.read_metadata(path).num_rows for path in parts._paths)
-        n_buckets = min(max(n_rows // _BUCKET_ROWS, 1), _MOST_BUCKETS)
+        n_buckets = min(max(parts._n_rows // _BUCKET_ROWS, 1), _MOST_BUCKETS)
     return n_buckets if division is None else min(n_buckets, division.n_teachers)
 
 
@@ -232,7 +248,12 @@ def _write(exchange: Exchange, engine: Engine, listed_kind: str = "") -> bool:
         n_rows, n_left_out = n_rows + part.n_rows, n_left_out + part.n_left_out
     check_kinds(kinds - {""})
     if n_rows == 0:
-        raise ValueError("the parts have no rows.")
+        raise ValueError(NO_ROWS)
+    if n_left_out == n_rows:
+        raise ValueError(
+            "owner_ids lists no owner of any row: all rows would be left out. Give ids as they are "
+            f"in the column {exchange.owners!r}. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
     if n_left_out:
         warn(
             f"{n_left_out} of {n_rows} rows are of owners that owner_ids does not list; they "

@@ -26,6 +26,7 @@ TEACHER, FIRST = "__secretballot_teacher", "__secretballot_first"
 OwnerHashes = Callable[[bytes], NDArray[np.uint64]]
 #: Function from hashes of owners, and the positions of their levels, to the rows of each teacher.
 Assign = Callable[[OwnerHashes, "NDArray[np.intp] | None"], Sequence[NDArray[np.intp]]]
+NO_ROWS = "the parts have no rows."
 #: Rows of a part that are read at once.
 _BATCH_ROWS = 2**16
 
@@ -99,6 +100,8 @@ class Exchange:
     folder : str
     columns : list of str
         Columns that are kept.
+    types : dict of str to DataType
+        Type of each of them in all parts. It does not depend on the rows of a bucket.
     owners : str
         Column of owner ids.
     key : bytes
@@ -116,6 +119,7 @@ class Exchange:
     paths: list[str]
     folder: str
     columns: list[str]
+    types: dict[str, pa.DataType]
     owners: str
     key: bytes
     n_buckets: int
@@ -163,7 +167,7 @@ class Exchange:
                     tables.append(pa.ipc.open_file(file).read_all())
         if not tables:
             return None
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.concat_tables(tables)
 
     def make_folders(self) -> None:
         """Make the folders of the buckets."""
@@ -179,7 +183,7 @@ class Exchange:
         """Yield the rows of a batch for each bucket, once for each of their teachers."""
         import pyarrow as pa
 
-        arrays = {name: _plain(batch[name]) for name in self.columns}
+        arrays = {name: self._cast(batch, name) for name in self.columns}
         arrays[OWNER] = pa.array(hashes)
         levels = None
         if self.budgets is not None:
@@ -218,6 +222,19 @@ class Exchange:
         if not is_first.all():
             is_first[np.unique(rows, return_index=True)[1]] = True
         return rows, {TEACHER: teachers, FIRST: is_first}
+
+    def _cast(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a column with the type that it has in all parts."""
+        import pyarrow as pa
+
+        try:
+            return _plain(batch[name]).cast(self.types[name])
+        except pa.ArrowException:
+            raise PartError(
+                f"the column {name!r} has cells that are no {self.types[name]}, its type for all "
+                "parts: floats hold no whole numbers beyond 2**53, for instance. Write all parts "
+                "with one type."
+            ) from None
 
     def _hash(self, batch: pa.RecordBatch, key: bytes) -> HashedOwners:
         column = batch[self.owners]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._private_folder import PrivateFolder
-from secretballot.distributed._exchange import read_batches
+from secretballot.distributed._exchange import NO_ROWS, read_batches
 from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
@@ -41,9 +41,11 @@ def count_groups(
         for _, part in map_tasks(parts._engine, folder.path, count, parts.n_parts, "part"):
             for group, numbers in part.items():
                 counts[group] = counts.get(group, 0) + numbers
-        return counts
     finally:
         folder.delete()
+    if not counts:
+        raise ValueError(NO_ROWS)
+    return counts
 
 
 def _count_part(
@@ -53,12 +55,12 @@ def _count_part(
     counts: dict[Hashable, NDArray[np.intp]] = {}
     codes = {label: code for code, label in enumerate(classes)}
     for batch in read_batches(paths[index], [groups, y]):
-        table: pd.DataFrame = batch.to_pandas()
+        table: pd.DataFrame = batch.to_pandas(ignore_metadata=True)  # of an index, for instance
         if table[groups].isna().any():
             raise PartError(f"the column of groups {groups!r} has missing cells.")
-        # Texts and numbers are different classes.
-        labels = table[y].astype(object).map(codes).fillna(len(classes)).astype(int)
-        sizes = labels.groupby([table[groups], labels], observed=True).size()
+        # Texts and numbers are different classes, True and 1 are not.
+        labels = np.array([codes.get(label, len(classes)) for label in table[y].tolist()])
+        sizes = table.groupby([table[groups], labels], observed=True).size()
         for (group, code), n_rows in sizes.items():
             row = counts.setdefault(group, np.zeros(len(classes) + 1, dtype=np.intp))
             row[code] += n_rows

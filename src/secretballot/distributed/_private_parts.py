@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._numbers import check_integer
 from secretballot._owners import Owners
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine, as_engine
-from secretballot.distributed._exchange import FIRST, LEVEL, OWNER, TEACHER
+from secretballot.distributed._part_files import list_files, shared_types
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 
 class PrivateParts:
@@ -31,7 +32,8 @@ class PrivateParts:
     Parameters
     ----------
     paths : list of str or Path
-        Parquet files, one a part, or one folder of them.
+        Parquet files, one a part, or one folder of them: without its subfolders, and without files
+        whose names begin with a dot or an underscore.
     y : str or list of str
         Column of the classes or numbers to learn, or the columns of several labels.
     owners : str, default=None
@@ -95,17 +97,18 @@ class PrivateParts:
         scratch: str | Path | None = None,
         n_buckets: int | None = None,
     ) -> None:
-        self._paths = _listed_paths(paths)
+        _check_names(y=y, owners=owners, groups=groups, budgets=budgets)
+        self._paths = list_files(paths)
         self.y = y if isinstance(y, str) else list(y)
         self.groups = groups
         self.owners = owners
         self.budgets = budgets
         self._engine: Engine = as_engine(engine)
-        self._scratch = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
-        if n_buckets is not None and n_buckets < 1:
-            raise ValueError(f"n_buckets={n_buckets}: give at least 1.")
+        self._scratch = _check_scratch(scratch)
+        if n_buckets is not None:
+            check_integer("n_buckets", n_buckets)
         self._n_buckets = n_buckets
-        self._listed = None if owner_ids is None else Owners.read(owner_ids, len(owner_ids))  # type: ignore[arg-type]
+        self._listed = None if owner_ids is None else _read_listed(owner_ids)
         self._staged: PrivateFolder | None = None
         if budgets is not None and owner_ids is not None:
             raise ValueError(
@@ -118,7 +121,7 @@ class PrivateParts:
                 f"y={y!r}, owners={owners!r}, groups={groups!r}, budgets={budgets!r}: give another "
                 "column for each."
             )
-        self._columns = _shared_columns(self._paths, needed)
+        self._types, self._n_rows = shared_types(self._paths, needed)
 
     @classmethod
     def from_parquet(cls, paths: str | Path | Sequence[str | Path], **options: Any) -> PrivateParts:
@@ -137,8 +140,15 @@ class PrivateParts:
         """
         from distributed import default_client
 
-        options.setdefault("engine", default_client())
-        return cls._staged_by(lambda path: frame.to_parquet(path, write_index=False), options)
+        if "engine" not in options:
+            options["engine"] = default_client()
+
+        def name(number: int) -> str:
+            return f"part-{number:06d}.parquet"  # names are sorted as texts
+
+        return cls._staged_by(
+            lambda path: frame.to_parquet(path, write_index=False, name_function=name), options
+        )
 
     @classmethod
     def from_spark(cls, frame: Any, **options: Any) -> PrivateParts:
@@ -156,11 +166,21 @@ class PrivateParts:
 
     @classmethod
     def _staged_by(cls, write: Any, options: dict[str, Any]) -> PrivateParts:
-        scratch = options.get("scratch")
-        folder = PrivateFolder(tempfile.gettempdir() if scratch is None else str(scratch))
+        folder = PrivateFolder(_check_scratch(options.get("scratch")))
         path = os.path.join(folder.path, "parts")
-        write(path)
-        parts = cls(path, **options)
+        try:
+            try:
+                write(path)
+            except Exception as error:
+                raise ValueError(
+                    "the frame could not be computed, or written to scratch: "
+                    f"{type(error).__name__} (its message may quote rows). Write it as Parquet "
+                    "where messages may be read, and see PrivateParts.from_parquet."
+                ) from None
+            parts = cls(path, **options)
+        except BaseException:
+            folder.delete()
+            raise
         parts._staged = folder
         return parts
 
@@ -197,7 +217,7 @@ class PrivateParts:
     def columns_with_targets(self) -> list[str]:
         """Columns of the rows, and those of `y`, in the order of the parts."""
         others = (self.owners, self.groups, self.budgets)
-        return [name for name in self._columns if name not in others]
+        return [name for name in self._types if name not in others]
 
     def check_alone(self, **arguments: object) -> None:
         """Refuse arguments, by name, whose values are columns of the parts."""
@@ -230,7 +250,7 @@ class PrivateParts:
                     f"X_public has the column {name!r}, which names owners, groups or levels: "
                     "leave it out, or choose columns."
                 )
-            if name not in self._columns:
+            if name not in self._types:
                 raise ValueError(
                     f"the parts lack the column {name!r}, which the public rows have. They have "
                     f"{self.columns[:8]!r}."
@@ -249,67 +269,37 @@ class PrivateParts:
             self._staged.delete()
 
 
-def _listed_paths(paths: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the Parquet files of a folder, or those that are listed."""
-    if isinstance(paths, str | os.PathLike):
-        path = Path(paths)
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    else:
-        files = [Path(path) for path in paths]
-    missing = [str(file) for file in files if not file.is_file()]
-    if missing or not files:
-        raise ValueError(
-            f"paths={paths!r}: "
-            + (f"{missing[0]!r} is no file." if missing else "no parts.")
-            + " Give Parquet files, or a folder of them (*.parquet)."
-        )
-    return [os.path.abspath(file) for file in files]
-
-
-def _shared_columns(paths: list[str], needed: Sequence[str]) -> list[str]:
-    """Return the columns that all parts have, or raise ValueError with the part that differs."""
-    import pyarrow.parquet as pq
-
-    first: pa.Schema | None = None
-    for index, path in enumerate(paths):
-        try:
-            schema: pa.Schema = pq.read_schema(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"part {index} ({os.path.basename(path)!r}) is no Parquet file that can be read "
-                f"({type(error).__name__})."
-            ) from None
-        names = list(schema.names)
-        for name in needed:
-            if name not in names:
+def _check_names(**columns: object) -> None:
+    """Refuse columns that are given themselves, and quote none of their cells."""
+    for argument, given in columns.items():
+        names = list(given) if argument == "y" and isinstance(given, list | tuple) else [given]
+        for name in names or [given]:
+            if not isinstance(name, str) and (name is not None or argument == "y"):
                 raise ValueError(
-                    f"part {index} ({os.path.basename(path)!r}) lacks the column {name!r}; it has "
-                    f"{names[:8]!r}."
+                    f"{argument} is, or holds, a {type(name).__name__}: give the name of a column "
+                    f"of the parts{', or a list of names' if argument == 'y' else ''}."
                 )
-        if first is not None:
-            _check_like(schema, first, f"part {index} ({os.path.basename(path)!r})")
-        first = first or schema
-    assert first is not None
-    for name in {OWNER, LEVEL, TEACHER, FIRST} & set(first.names):
-        raise ValueError(f"{name!r} is the name of a column; rename it.")
-    return list(first.names)
 
 
-def _check_like(schema: pa.Schema, first: pa.Schema, part: str) -> None:
-    """Refuse a part whose columns have other names or types than those of the first part."""
-    import pyarrow as pa
-
-    if set(schema.names) != set(first.names):
-        other = sorted(set(schema.names) ^ set(first.names))
+def _check_scratch(scratch: str | Path | None) -> str:
+    """Return the path of the folder for exchanged rows."""
+    path = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
+    if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
         raise ValueError(
-            f"{part} has other columns than part 0: {other[0]!r} is in one of them only."
+            f"scratch={scratch!r} is no folder that can be written: make one that the client and "
+            "all workers can read and write."
         )
-    for field in schema:
-        pair = [field, first.field(field.name)]
-        try:
-            pa.unify_schemas([pa.schema([column]) for column in pair], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise ValueError(
-                f"{part} has the column {field.name!r} of another type than part 0: {field.type} "
-                f"instead of {pair[1].type}. Write all parts with one type."
-            ) from None
+    return path
+
+
+def _read_listed(owner_ids: ArrayLike) -> Owners:
+    """Read the public list of owners."""
+    if not isinstance(owner_ids, Sized) or len(owner_ids) == 0:
+        raise ValueError(
+            f"owner_ids is a {type(owner_ids).__name__} without entries: give a list of owner ids."
+        )
+    try:
+        return Owners.read(owner_ids, len(owner_ids))
+    except ValueError as error:
+        message = str(error).replace(NOT_FOR_PUBLICATION, "").rstrip()
+        raise ValueError(f"owner_ids is no list of owners' ids: {message}") from None

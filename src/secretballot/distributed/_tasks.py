@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import threading
@@ -124,12 +125,23 @@ def _run(path: str, index: int) -> _Result[object]:
             return _Result(index, _function(path)(index))
     except PartError as error:
         return _Result(index, error=str(error))
-    except Exception as error:
-        return _Result(index, error=f"{type(error).__name__} (its message may quote rows)")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # panics of Rust, for instance, are no exceptions
+        name = type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None:
+            name = f"{name} {errno.errorcode.get(error.errno, '')}".rstrip()
+        return _Result(index, error=f"{name} (its message may quote rows)")
 
 
 @lru_cache(maxsize=1)
 def _function(path: str) -> Callable[[int], object]:
-    with open(path, "rb") as file:
-        function: Callable[[int], object] = pickle.load(file)
+    try:
+        with open(path, "rb") as file:
+            function: Callable[[int], object] = pickle.load(file)
+    except OSError as error:
+        raise PartError(
+            f"a worker could not read scratch ({type(error).__name__}): give scratch=, a folder "
+            "that the client and all workers can read and write."
+        ) from None
     return function

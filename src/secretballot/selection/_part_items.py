@@ -54,8 +54,9 @@ def items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) ->
 def _count_bucket(y: str | list[str], max_contribution: float, rows: BucketRows) -> _BucketItems:
     owners = np.unique(rows.hashes, return_inverse=True)[1]
     if isinstance(y, str):
-        pairs = rows.frame[[y]].assign(owner=owners).dropna().drop_duplicates()
-        counts = pairs[y].value_counts().to_dict()
+        cells = rows.frame[[y]].set_axis(["item"], axis=1)
+        pairs = cells.assign(owner=owners).dropna().drop_duplicates()
+        counts = pairs["item"].value_counts().to_dict()
         most_items = int(pairs["owner"].value_counts().max()) if len(pairs) else 0
         return _BucketItems(counts, float(len(pairs) > 0), most_items)
     with target_errors(y):

@@ -76,8 +76,12 @@ class ShardReader:
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         rows: BucketRows,
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are outside of the public ones, for each column."""
+        """Count the people whose cells are outside of the public ones, for each column.
+
+        Labels are checked, as the count is paid for before teachers are trained.
+        """
         rows = rows.once()
+        self.labels(rows)
         return totals_outside(rows.frame[self.columns], X_public, self.people(rows), categories)
 
     def people(self, rows: BucketRows) -> People:

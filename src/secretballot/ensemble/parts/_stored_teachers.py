@@ -56,6 +56,11 @@ class StoredTeachers:
 
     def ask(self, X: Rows, classes: Classes, counting: Counting) -> Iterator[BatchVotes]:
         """Yield the votes of all teachers, added up by task."""
+        if not os.path.isdir(self.folder.path):
+            raise ValueError(
+                f"the teachers' folder {self.folder.path!r} was deleted: fit again, with scratch= "
+                "a folder that nobody cleans meanwhile."
+            )
         ask_task = partial(_ask, self.folder.path, self.groups, self.n_tasks, X, classes, counting)
         tasks = map_tasks(self.engine, self.folder.path, ask_task, self.n_tasks, "teacher group")
         return (votes for _, votes in tasks)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
+from uuid import uuid4
 
 import joblib
 import numpy as np
@@ -69,8 +71,10 @@ class StoredRows:
         return stored
 
     def save(self, path: str) -> None:
-        """Write the file."""
-        joblib.dump(self, path)
+        """Write the file, under another name first: a task may be run twice."""
+        new = f"{path}.{uuid4().hex}"
+        joblib.dump(self, new)
+        os.replace(new, path)
 
     def rows(self) -> PrivateRows:
         """Return the rows with their vectors."""
