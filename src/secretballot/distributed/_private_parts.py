@@ -33,7 +33,8 @@ class PrivateParts:
     paths : list of str or Path
         Parquet files, one a part, or one folder of them.
     y : str or list of str
-        Column of the classes or numbers to learn, or the columns of several labels.
+        Column of the classes or numbers to learn, or the columns of several labels. ``[]`` for
+        quantiles alone.
     owners : str, default=None
         Column of owner ids: texts or whole numbers. None is for proportions alone.
     groups : str, default=None
