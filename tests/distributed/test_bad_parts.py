@@ -154,6 +154,7 @@ IN_ARGUMENTS = [
         "X_public has the column 'person', which names owners, groups or levels",
     ),
     ({}, {"owners": TARGET}, POOL, "give another column for each"),
+    ({}, {"y": []}, POOL, r"y=\[\] names no column to learn"),
     ({}, {}, {}, "neither X_public nor bounds|bounds"),
 ]
 
