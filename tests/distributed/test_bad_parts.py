@@ -102,7 +102,7 @@ IN_PARTS = [
     (ids_of_two_kinds, r"owners mixes ids of kinds|ids of several kinds|part 1"),
     (ids_that_stand_for_nothing, "part 3: the column of owners has missing ids, or texts"),
     (ids_of_fractions, "part 0: the column of owners .* neither texts nor whole numbers"),
-    (labels_of_no_class, "bucket .: y='outcome' has missing cells, or others"),
+    (labels_of_no_class, "bucket .: y='outcome' has missing cells, or others.*Leave such rows out"),
     (labels_of_another_type, "part 1 .* the column 'outcome' of another type"),
     (labels_missing, "bucket .: y='outcome' has missing cells, or others"),
     (
@@ -160,6 +160,7 @@ IN_ARGUMENTS = [
         "X_public has the column 'person', which names owners, groups or levels",
     ),
     ({}, {"owners": TARGET}, POOL, "give another column for each"),
+    ({}, {"y": []}, POOL, r"y=\[\] names no column to learn"),
     ({}, {}, {}, "neither X_public nor bounds|bounds"),
 ]
 

@@ -135,6 +135,27 @@ def test_holes_of_a_regression_are_learned():
     assert model.score(TEST, np.where(TEST["size"].isna(), 2.0, 0.0)) > 0.9
 
 
+def costs(n_rows, seed, share):
+    """Return a table in which this share of four columns' cells is missing, and skewed costs."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 10)), columns=list("abcdefghij"))
+    cost = np.exp(7.3 + 0.25 * X["a"] - 0.2 * X["b"] + 0.6 * rng.normal(size=n_rows))
+    X[list("abcd")] = X[list("abcd")].mask(rng.random((n_rows, 4)) < share)
+    return X, cost.to_numpy()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_noise_is_no_effect_of_missing_cells(seed):
+    X, cost = costs(20_000, seed, 0.08)
+    model = PrivateLinearRegression(
+        target_bounds=(0, 60_000), accountant=PrivacyAccountant(0.8, 1e-5), interactions=0
+    ).fit(X, cost, X_public=PublicData(costs(300, 10, 0.0)[0]))
+    spread = cost.std()
+    assert max(abs(term.missing) for term in model.terms()[4:]) < 4 * spread  # no cell is missing
+    assert max(abs(term.missing) for term in model.terms()[:4]) < spread
+    assert model.score(*costs(4_000, 11, 0.08)) > 0
+
+
 def test_missing_cells_of_monotone_columns_are_free():
     pool = PublicData(table(300, 2)[0])
     model = classifier(monotonic_cst={"size": 1}).fit(X, Y, X_public=pool)

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
-from secretballot.linear.features import AdditiveBins, Design, NumberBins
+from secretballot.linear.features import AdditiveBins, Design, NumberBins, nullable_bins
 from secretballot.linear.rounds._reference_rows import (
     N_SYNTHETIC,
     PERMUTED_SIZE,
@@ -179,6 +179,18 @@ def test_shares_that_public_rows_can_not_have_are_the_released_ones(share, is_li
     (margin,) = column_margins(bins(1), means[:, None] - 0.25, means, 1e-3, public)
     assert margin.is_like_public == is_like_public
     np.testing.assert_allclose(margin.shares, means, atol=2e-3)
+
+
+@pytest.mark.parametrize(("missing", "is_like_public"), [(0.01, True), (0.05, False)])
+def test_missing_cells_that_no_public_row_has_are_the_released_ones(missing, is_like_public):
+    features = nullable_bins(bins(1))
+    means = np.append(np.full(4, (1 - missing) / 4), missing)
+    codes = np.arange(300, dtype=np.int32)[:, None] % 4
+    public = features.rows_of_codes(codes, np.random.default_rng(0))
+    (margin,) = column_margins(features, means[:, None] - 0.2, means, 1e-3, public)
+    assert margin.is_like_public == is_like_public
+    if not is_like_public:
+        assert margin.shares[-1] == pytest.approx(missing, abs=1e-3)
 
 
 def test_rare_bins_that_a_few_public_rows_miss_are_no_difference():

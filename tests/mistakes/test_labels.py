@@ -57,7 +57,11 @@ MISTAKES = (
         "numbers as texts", r"classes \[0, 1\], such as \['[01]'\]; name all", LABELS.astype(str)
     ),
     labels("minus one for zero", r"classes \[0, 1\], such as \[-1\]; name all", 2 * LABELS - 1),
-    labels("words for 0 and 1", r"such as \['(yes|no)'\]; name all of them in classes", WORDS),
+    labels(
+        "words for 0 and 1",
+        r"such as \['(yes|no)'\]; name all of them in classes, or leave out",
+        WORDS,
+    ),
     labels(
         "a blank behind a word",
         "such as .'yes '.; name all",
@@ -117,7 +121,10 @@ MISTAKES = (
     ),
     # Numbers
     labels(
-        "texts as numbers", r"y holds texts.*y.astype\(float\)", TARGETS.astype(str), ONLY_NUMBERS
+        "texts as numbers",
+        r"texts.*y.astype\(float\), decimal commas",
+        TARGETS.astype(str),
+        ONLY_NUMBERS,
     ),
     labels("classes for a regression", "take PrivateLogisticRegression", WORDS, ONLY_NUMBERS),
     labels("dates as numbers", "y holds dates", pd.to_datetime(LABELS), ONLY_NUMBERS),

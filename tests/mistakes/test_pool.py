@@ -90,7 +90,7 @@ MISTAKES = (
     ),
     pool(
         "another unit in the pool",
-        "X_public does not match X.*Give both the same units",
+        "X_public does not match X.*Give both the same units.*decimal points .12.5, not '12,5'",
         PublicData(PUBLIC_TABLE.assign(pay=PUBLIC_TABLE.pay * 100 + 900)),
         X=TABLE,
         found="for 1 %",

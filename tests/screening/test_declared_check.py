@@ -109,7 +109,7 @@ def test_a_column_without_one_readable_number_is_malformed():
         linear(accountant, **DECLARED).fit(rows, np.resize(Y, 300))
     assert not accountant.entries()
     rows.loc[7, "age"] = "40"
-    with pytest.warns(UserWarning, match="cells of X do not fit"):  # after the release
+    with pytest.warns(UserWarning, match="X_public, or what is declared"):  # after the release
         fitted = linear(accountant, **DECLARED).fit(rows, np.resize(Y, 300))
     assert "more than 1%" in fitted.public_rows_check_.skipped
 

@@ -35,7 +35,8 @@ class PrivateParts:
         Parquet files, one a part, or one folder of them: without its subfolders, and without files
         whose names begin with a dot or an underscore.
     y : str or list of str
-        Column of the classes or numbers to learn, or the columns of several labels.
+        Column of the classes or numbers to learn, or the columns of several labels. ``[]`` for
+        quantiles alone.
     owners : str, default=None
         Column of owner ids: texts or whole numbers. None is for proportions alone.
     groups : str, default=None
@@ -220,7 +221,7 @@ class PrivateParts:
         return [name for name in self._types if name not in others]
 
     def check_alone(self, **arguments: object) -> None:
-        """Refuse arguments, by name, whose values are columns of the parts."""
+        """Refuse arguments that are columns of the parts, and parts without y to learn."""
         for name, value in arguments.items():
             if value is not None:
                 remedy = "Give PrivateParts(..., budgets=), the column of levels."
@@ -228,6 +229,11 @@ class PrivateParts:
                     f"{name} was given beside PrivateParts, which have columns of y and owners. "
                     + (remedy if name == "budgets" else "Leave it out.")
                 )
+        if "y" in arguments and not self.targets:
+            raise ValueError(
+                "y=[] names no column to learn: give y, the column of the classes or numbers, to "
+                "PrivateParts."
+            )
 
     def check_columns(self, names: Sequence[Hashable] | None) -> list[str]:
         """Return the names of columns of public rows as texts; refuse columns that are no features.

@@ -32,7 +32,8 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise PartError(
             f"y={columns!r} has missing cells, or others than what is learned: the declared "
-            f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__})."
+            f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__}). Leave such "
+            "rows out of the parts, or name their class."
         ) from None
 
 

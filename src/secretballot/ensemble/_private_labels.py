@@ -90,7 +90,8 @@ def encode(labels: ArrayLike, classes: NDArray[Any], name: str) -> NDArray[np.in
     if (codes < 0).any():
         raise ValueError(
             f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "
-            f"{labels[codes < 0][:1].tolist()!r}; name all of them in classes. "
+            f"{labels[codes < 0][:1].tolist()!r}; name all of them in classes, or leave out rows "
+            "whose label means that it is unknown. "
             f"{_encoded_hint(labels, classes)}{NOT_FOR_PUBLICATION}"
         )
     return codes

@@ -97,7 +97,7 @@ class TermsDisplay(PanelsDisplay):
             All of them if None.
         target : object, default=None
             Class, or index of a label, whose log odds are drawn; not for numbers. None: the second
-            of two classes.
+            of two `classes_`, which are sorted.
         axes : sequence of matplotlib Axes, default=None
             Where to draw; see `plot`.
 

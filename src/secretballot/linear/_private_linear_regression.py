@@ -59,7 +59,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         that it saw no private row.
     target_bounds : tuple of (float, float), default=None
         Least and largest target, which must be known beforehand: targets of private rows are
-        clipped to them. They may be wide, since residuals are clipped where most of them end.
+        clipped to them. They may be some times too wide: residuals are clipped where most end.
     columns : array-like of column names or positions, default=None
         Columns to read; None: all. The model leaves the others out; public rows with names of
         columns may lack them.

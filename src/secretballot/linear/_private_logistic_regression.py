@@ -377,7 +377,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ----------
         target : object, default=None
             Class whose log odds, or score, is returned, or index of a label. None: the second of
-            two classes.
+            two `classes_`, which are sorted.
 
         Returns
         -------

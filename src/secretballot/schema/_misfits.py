@@ -21,7 +21,7 @@ def warn_misfits(shares: Mapping[Hashable, float]) -> None:
     many = [name for name, share in shares.items() if share > _LARGE_SHARE]
     if many:
         warn(
-            f"more than a quarter of the cells of X do not fit X_public in {len(many)} column(s), "
-            f"such as {many[0]!r}: they are missing, or of another type. They were taken as "
-            f"missing. {NOT_FOR_PUBLICATION}"
+            f"more than a quarter of the cells of X do not fit X_public, or what is declared, in "
+            f"{len(many)} column(s), such as {many[0]!r}: they are missing, or of another type. "
+            f"They were taken as missing. {NOT_FOR_PUBLICATION}"
         )

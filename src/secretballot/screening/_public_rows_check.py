@@ -34,7 +34,8 @@ _PUBLIC_WORDS = (
     "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "
     "in a column (numbers beyond its range, categories that it does not have, cells of another "
     "type).",
-    "Give both the same units and codes, and the same steps of a Pipeline",
+    "Give both the same units and codes, numbers with decimal points (12.5, not '12,5'), and the "
+    "same steps of a Pipeline",
 )
 _DECLARED_WORDS = (
     "bounds or categories do not match X: about {share:.0%} of the private rows lie outside of "

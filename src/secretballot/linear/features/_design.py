@@ -43,6 +43,11 @@ class PriorGroup(NamedTuple):
         """Features whose mean effect is subtracted from these."""
         return self.place if self.centre is None else self.centre
 
+    @property
+    def is_of_missing_cells(self) -> bool:
+        """True of the one feature for the missing cells of a column."""
+        return self.centre is not None
+
 
 class FeatureMap(Protocol):
     """Public description of rows by features of bounded length.

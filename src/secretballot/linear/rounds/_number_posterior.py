@@ -21,8 +21,10 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 #: Passes that compute the errors anew, updates of the prior variances in each, and the change of
 #: a prediction, in standard deviations of the target, at which passes end.
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
-#: Mean of the hyperprior of a group's variance, in units of the target's variance.
-_EXPECTED_VARIANCE = 0.02
+#: Mean of the hyperprior of a group's variance, in units of the target's variance, and its weight
+#: for the effect of missing cells. Such an effect has its variance to itself: where few cells are
+#: missing, or none, the noise of the first round would pass for it, and no later round objects.
+_EXPECTED_VARIANCE, _MISSING_WEIGHT = 0.02, 3.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def fit_number_posterior(
             covariance = inverse(precision + prior)
             values = product(covariance, target)
             prior_variances = updated_variances(
-                groups, values, covariance, scale, _EXPECTED_VARIANCE
+                groups, values, covariance, scale, _EXPECTED_VARIANCE, _MISSING_WEIGHT
             )
         if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
             break

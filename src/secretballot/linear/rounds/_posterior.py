@@ -311,6 +311,7 @@ def updated_variances(
     covariance: Floats,
     scale: float = 1.0,
     expected: float = _HYPERPRIOR_VARIANCE,
+    missing_weight: float = _HYPERPRIOR_WEIGHT,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -323,15 +324,16 @@ def updated_variances(
         Variance of the target; 1 for log odds.
     expected : float
         Mean of the hyperprior of a variance, in units of the scale.
+    missing_weight : float
+        Weight of the hyperprior for the effect of missing cells, in coefficients.
     """
     variances = []
     for group in groups:
         block, precision = _block(group.place), group.precision
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
-        variances.append(
-            (square + _HYPERPRIOR_WEIGHT * expected * scale) / (len(precision) + _HYPERPRIOR_WEIGHT)
-        )
+        weight = missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
+        variances.append((square + weight * expected * scale) / (len(precision) + weight))
     return np.clip(variances, _LEAST_PART * expected * scale, _LARGEST_VARIANCE * scale)
 
 

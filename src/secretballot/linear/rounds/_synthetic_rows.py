@@ -27,8 +27,9 @@ _ROUNDING = 2.0**-40
 _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
 _LARGEST_CORRELATION = 0.95
-#: Standard errors by which a released share of private rows may differ from that of public rows.
-_LARGEST_DIFFERENCE = 5.0
+#: Standard errors by which a released share of private rows may differ from that of public rows:
+#: of values, and of missing cells, whose effect has no neighbours to hold it.
+_LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING = 5.0, 2.5
 #: Usual variance of ranks, and the largest ratio of the errors of their released correlations and
 #: of public ones at which they are released.
 _RANK_VARIANCE, _ERROR_RATIO = 0.3, 0.1
@@ -167,11 +168,11 @@ def column_margins(
     margins = []
     public_sums = None if public is None else np.asarray(public.sum(axis=0)).ravel()
     n_public = 0 if public is None else public.shape[0]
-    for place in features.places:
+    for column, place in zip(features.columns, features.places, strict=True):
         share, is_like_public = np.maximum(means[place], noise), True
         if public_sums is not None:
             share, is_like_public = _combined_shares(
-                means[place], noise, public_sums[place], n_public
+                means[place], noise, public_sums[place], n_public, column.n_values
             )
         share = share / share.sum()
         rates = residuals[place] / (share + 2 * noise)[:, None]
@@ -189,7 +190,7 @@ def _rounded(scores: Floats) -> Floats:
 
 
 def _combined_shares(
-    means: Floats, noise: float, public_sums: Floats, n_public: int
+    means: Floats, noise: float, public_sums: Floats, n_public: int, n_values: int
 ) -> tuple[Floats, bool]:
     """Combine released means with the public rows' shares by their precisions.
 
@@ -201,7 +202,9 @@ def _combined_shares(
     # The error of a public share, were it drawn from the private rows; rare bins have at least one.
     private = means.clip(0, 1)
     error = np.sqrt(noise**2 + (private * (1 - private) + 1 / n_public) / n_public)
-    differs = np.abs(means - public_sums / n_public) > _LARGEST_DIFFERENCE * error
+    largest = np.full(len(means), _LARGEST_DIFFERENCE)
+    largest[n_values:] = _LARGEST_DIFFERENCE_MISSING
+    differs = np.abs(means - public_sums / n_public) > largest * error
     combined = np.where(differs, means, combined)
     return np.maximum(combined, min(noise, 0.5 / n_public)), not differs.any()
 
