@@ -28,8 +28,9 @@ _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
 _LARGEST_CORRELATION = 0.95
 #: Standard errors by which a released share of private rows may differ from that of public rows:
-#: of values, and of missing cells, whose effect has no neighbours to hold it.
-_LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING = 5.0, 2.5
+#: of values, and of missing cells, whose effect has no neighbours to hold it. These must differ by
+#: so many standard deviations of the noise too: most columns have none.
+_LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING, _LARGEST_NOISE = 5.0, 2.5, 4.0
 #: Usual variance of ranks, and the largest ratio of the errors of their released correlations and
 #: of public ones at which they are released.
 _RANK_VARIANCE, _ERROR_RATIO = 0.3, 0.1
@@ -202,9 +203,11 @@ def _combined_shares(
     # The error of a public share, were it drawn from the private rows; rare bins have at least one.
     private = means.clip(0, 1)
     error = np.sqrt(noise**2 + (private * (1 - private) + 1 / n_public) / n_public)
-    largest = np.full(len(means), _LARGEST_DIFFERENCE)
-    largest[n_values:] = _LARGEST_DIFFERENCE_MISSING
-    differs = np.abs(means - public_sums / n_public) > largest * error
+    largest = _LARGEST_DIFFERENCE * error
+    largest[n_values:] = np.maximum(
+        _LARGEST_DIFFERENCE_MISSING * error[n_values:], _LARGEST_NOISE * noise
+    )
+    differs = np.abs(means - public_sums / n_public) > largest
     combined = np.where(differs, means, combined)
     return np.maximum(combined, min(noise, 0.5 / n_public)), not differs.any()
 
