@@ -69,7 +69,6 @@ def test_a_file_that_is_named_twice(folder):
     [
         ({"y": pd.Series([SECRET])}, "y is, or holds, a Series: give the name of a column"),
         ({"y": [0, 1]}, "y is, or holds, a int: .* or a list of names"),
-        ({"y": []}, "y is, or holds, a list"),
         ({"y": None}, "y is, or holds, a NoneType"),
         ({"owners": np.array([SECRET])}, "owners is, or holds, a ndarray"),
         ({"groups": [SECRET]}, "groups is, or holds, a list: give the name of a column of the"),

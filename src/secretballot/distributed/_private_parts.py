@@ -279,7 +279,7 @@ def _check_names(**columns: object) -> None:
     """Refuse columns that are given themselves, and quote none of their cells."""
     for argument, given in columns.items():
         names = list(given) if argument == "y" and isinstance(given, list | tuple) else [given]
-        for name in names or [given]:
+        for name in names:
             if not isinstance(name, str) and (name is not None or argument == "y"):
                 raise ValueError(
                     f"{argument} is, or holds, a {type(name).__name__}: give the name of a column "
