@@ -21,8 +21,9 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 #: Passes that compute the errors anew, updates of the prior variances in each, and the change of
 #: a prediction, in standard deviations of the target, at which passes end.
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
-#: Mean of the hyperprior of a group's variance, in units of the target's variance.
-_EXPECTED_VARIANCE = 0.02
+#: Initial and largest prior variance of a group's coefficients, and the mean of its hyperprior, in
+#: units of the target's variance. Where noise hides the effects, a large one would fit it.
+INITIAL_VARIANCE, _LARGEST_VARIANCE, _EXPECTED_VARIANCE = 0.1, 1.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def fit_number_posterior(
             covariance = inverse(precision + prior)
             values = product(covariance, target)
             prior_variances = updated_variances(
-                groups, values, covariance, scale, _EXPECTED_VARIANCE
+                groups, values, covariance, scale, _EXPECTED_VARIANCE, _LARGEST_VARIANCE
             )
         if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
             break

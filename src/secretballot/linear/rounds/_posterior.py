@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,14 +85,12 @@ class Posterior:
     covariance: Floats | None = None
 
     @classmethod
-    def initial(cls, n_features: int, n_columns: int, n_groups: int) -> Posterior:
-        """Return coefficients of 0, before anything is released."""
+    def initial(
+        cls, n_features: int, n_columns: int, n_groups: int, variance: float = _INITIAL_VARIANCE
+    ) -> Posterior:
+        """Return coefficients of 0 with this prior variance, before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
-        return cls(zeros, zeros, zeros, np.full(n_groups, _INITIAL_VARIANCE))
-
-    def scaled(self, variance: float) -> Posterior:
-        """Return the posterior with prior variances times the target's variance."""
-        return replace(self, prior_variances=self.prior_variances * variance)
+        return cls(zeros, zeros, zeros, np.full(n_groups, variance))
 
     def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
         """Return the posterior with more groups of these sizes, whose coefficients are 0.
@@ -311,6 +309,7 @@ def updated_variances(
     covariance: Floats,
     scale: float = 1.0,
     expected: float = _HYPERPRIOR_VARIANCE,
+    largest: float = _LARGEST_VARIANCE,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -321,8 +320,8 @@ def updated_variances(
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     scale : float, default=1.0
         Variance of the target; 1 for log odds.
-    expected : float
-        Mean of the hyperprior of a variance, in units of the scale.
+    expected, largest : float
+        Mean of the hyperprior of a variance, and the largest variance, in units of the scale.
     """
     variances = []
     for group in groups:
@@ -332,7 +331,7 @@ def updated_variances(
         variances.append(
             (square + _HYPERPRIOR_WEIGHT * expected * scale) / (len(precision) + _HYPERPRIOR_WEIGHT)
         )
-    return np.clip(variances, _LEAST_PART * expected * scale, _LARGEST_VARIANCE * scale)
+    return np.clip(variances, _LEAST_PART * expected * scale, largest * scale)
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
