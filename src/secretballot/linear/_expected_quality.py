@@ -39,9 +39,9 @@ _CLASSES = (
     Prospect(math.inf, 0.97, 1.0, 0.007),
 )
 _NUMBERS = (
-    Prospect(100.0, -9.4, 0.60),
-    Prospect(400.0, 0.68, 0.88),
-    Prospect(math.inf, 0.92, 0.92),
+    Prospect(100.0, -2.8, 0.64),
+    Prospect(400.0, 0.80, 0.88),
+    Prospect(math.inf, 0.91, 0.92),
 )
 
 #: A fit is warned of where models kept less than this share.
@@ -58,7 +58,7 @@ def expected_quality(signal: float, response: Response) -> str:
             return (
                 "At this ratio of signal to noise models of two tables (ages in Adult, credit "
                 "limits) were often worse than the mean: R^2 was at most "
-                f"{prospect.most:.0%} of that without noise, and mostly below 0."
+                f"{prospect.most:.0%} of that without noise, and often below 0."
             )
         return (
             "At this ratio of signal to noise models of two tables (ages in Adult, credit limits) "

@@ -11,6 +11,7 @@ from scipy.linalg import cholesky, solve_triangular
 from secretballot.linear.features import Floats, gram, inverse, product
 from secretballot.linear.rounds._posterior import (
     Groups,
+    Hyperprior,
     Posterior,
     centred_variances,
     prior_precision,
@@ -21,10 +22,12 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 #: Passes that compute the errors anew, updates of the prior variances in each, and the change of
 #: a prediction, in standard deviations of the target, at which passes end.
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
-#: Mean of the hyperprior of a group's variance, in units of the target's variance, and its weight
-#: for the effect of missing cells. Such an effect has its variance to itself: where few cells are
-#: missing, or none, the noise of the first round would pass for it, and no later round objects.
-_EXPECTED_VARIANCE, _MISSING_WEIGHT = 0.02, 3.0
+#: Initial prior variance of a group's coefficients, in units of the target's variance.
+INITIAL_VARIANCE = 0.1
+#: The same units. No effect varies more than the target: where noise hides the effects, it would
+#: be fitted as larger ones. The effect of missing cells has its variance to itself: where few cells
+#: are missing, or none, the noise of the first round would pass for it, and no later round objects.
+_HYPERPRIOR = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def fit_number_posterior(
     """
     values, prior_variances = start.coefficients[:, 0], start.prior_variances
     scale = rounds[0].variance
+    hyperprior = _HYPERPRIOR.scaled(scale)
     ones = np.ones((len(reference.weights), 1))
     sums, products = reference.means(ones), reference.products(ones)[0]
     slopes = np.concatenate([sums, products], axis=1)
@@ -131,9 +135,7 @@ def fit_number_posterior(
             prior[0, 0] /= scale
             covariance = inverse(precision + prior)
             values = product(covariance, target)
-            prior_variances = updated_variances(
-                groups, values, covariance, scale, _EXPECTED_VARIANCE, _MISSING_WEIGHT
-            )
+            prior_variances = updated_variances(groups, values, covariance, hyperprior)
         if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
             break
     return Posterior(

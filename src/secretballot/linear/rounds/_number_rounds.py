@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.linear.features import AdditiveBins, Floats, PairedBins
-from secretballot.linear.rounds._number_posterior import NumberRound, fit_number_posterior
+from secretballot.linear.rounds._number_posterior import (
+    INITIAL_VARIANCE,
+    NumberRound,
+    fit_number_posterior,
+)
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import BinnedResiduals, Targets
@@ -267,8 +271,8 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     variance = histogram.spread
     done = [first.centred(*reference.private_means(plan.n_people, means), variance)]
     released = [sums]
-    posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
-    posterior = posterior.scaled(variance)
+    n_features, n_groups = plan.features.n_features, len(plan.features.groups)
+    posterior = Posterior.initial(n_features, 1, n_groups, INITIAL_VARIANCE * variance)
     wide = histogram
     while True:
         posterior = fit_number_posterior(

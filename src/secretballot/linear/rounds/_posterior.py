@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 Groups = Sequence[PriorGroup]
 
-#: Initial and largest prior variance of a group's coefficients, and the smallest as a part of its
-#: hyperprior's mean.
-_INITIAL_VARIANCE, _LARGEST_VARIANCE, _LEAST_PART = 0.5, 10.0, 5e-4
-#: Initial prior variance of the coefficients of a pair of columns.
-_INITIAL_PAIR_VARIANCE = 0.1
-#: Hyperprior of a group's variance: its weight in coefficients, and its mean.
-_HYPERPRIOR_WEIGHT, _HYPERPRIOR_VARIANCE = 0.1, 0.2
+#: Initial prior variance of the coefficients of a column, and of a pair of columns.
+_INITIAL_VARIANCE, _INITIAL_PAIR_VARIANCE = 0.5, 0.1
+#: Weight of the hyperprior of a group's variance, in coefficients, and the smallest variance as a
+#: part of its mean.
+_HYPERPRIOR_WEIGHT, _LEAST_PART = 0.1, 5e-4
 #: Prior precision of the intercept, which is almost free.
 _INTERCEPT_PRECISION = 1e-2
 
@@ -37,6 +35,28 @@ _LARGEST_SHIFT = 1.0
 #: Share of the variance of a score that counts as its distance from the score asked at, and the
 #: largest variance.
 _VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
+
+
+class Hyperprior(NamedTuple):
+    """What is assumed of the prior variance of a group's coefficients.
+
+    Attributes
+    ----------
+    mean, largest : float
+    missing_weight : float, default=0.1
+        Weight for the effect of missing cells, in coefficients.
+    """
+
+    mean: float
+    largest: float
+    missing_weight: float = _HYPERPRIOR_WEIGHT
+
+    def scaled(self, variance: float) -> Hyperprior:
+        """Return what is assumed in units of a target of this variance."""
+        return self._replace(mean=self.mean * variance, largest=self.largest * variance)
+
+
+_LOG_ODDS = Hyperprior(mean=0.2, largest=10.0)
 
 
 @dataclass(frozen=True)
@@ -85,14 +105,12 @@ class Posterior:
     covariance: Floats | None = None
 
     @classmethod
-    def initial(cls, n_features: int, n_columns: int, n_groups: int) -> Posterior:
-        """Return coefficients of 0, before anything is released."""
+    def initial(
+        cls, n_features: int, n_columns: int, n_groups: int, variance: float = _INITIAL_VARIANCE
+    ) -> Posterior:
+        """Return coefficients of 0 with this prior variance, before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
-        return cls(zeros, zeros, zeros, np.full(n_groups, _INITIAL_VARIANCE))
-
-    def scaled(self, variance: float) -> Posterior:
-        """Return the posterior with prior variances times the target's variance."""
-        return replace(self, prior_variances=self.prior_variances * variance)
+        return cls(zeros, zeros, zeros, np.full(n_groups, variance))
 
     def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
         """Return the posterior with more groups of these sizes, whose coefficients are 0.
@@ -241,7 +259,7 @@ def fit_posterior(
             covariance = inverse(precision + prior)
             shift = product(covariance, target)[:, None] - minimum
             values = minimum + _shortened(shift, _LARGEST_SHIFT)
-            prior_variances = updated_variances(groups, values[:, 0], covariance)
+            prior_variances = updated_variances(groups, values[:, 0], covariance, _LOG_ODDS)
         if pass_ and moved < _CONVERGED_STEP:
             break
     return Posterior(
@@ -306,12 +324,7 @@ def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int
 
 
 def updated_variances(
-    groups: Groups,
-    values: Floats,
-    covariance: Floats,
-    scale: float = 1.0,
-    expected: float = _HYPERPRIOR_VARIANCE,
-    missing_weight: float = _HYPERPRIOR_WEIGHT,
+    groups: Groups, values: Floats, covariance: Floats, hyperprior: Hyperprior
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -320,21 +333,16 @@ def updated_variances(
     groups : sequence of PriorGroup
     values : ndarray of shape (1 + n_features,)
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
-    scale : float, default=1.0
-        Variance of the target; 1 for log odds.
-    expected : float
-        Mean of the hyperprior of a variance, in units of the scale.
-    missing_weight : float
-        Weight of the hyperprior for the effect of missing cells, in coefficients.
+    hyperprior : Hyperprior
     """
     variances = []
     for group in groups:
         block, precision = _block(group.place), group.precision
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
-        weight = missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
-        variances.append((square + weight * expected * scale) / (len(precision) + weight))
-    return np.clip(variances, _LEAST_PART * expected * scale, _LARGEST_VARIANCE * scale)
+        weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
+        variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
+    return np.clip(variances, _LEAST_PART * hyperprior.mean, hyperprior.largest)
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
