@@ -17,6 +17,7 @@ Matrix = NDArray[np.float64]
 
 #: Columns that are mirrored together, so that both their places are in a processor's cache.
 _BLOCK_SIZE = 64
+_BELOW = np.tri(_BLOCK_SIZE, k=-1, dtype=bool)
 
 
 def mirror(matrix: Matrix) -> Matrix:
@@ -24,7 +25,7 @@ def mirror(matrix: Matrix) -> Matrix:
     for start in range(0, len(matrix), _BLOCK_SIZE):
         stop = start + _BLOCK_SIZE
         corner = matrix[start:stop, start:stop]
-        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+        np.copyto(corner, corner.T.copy(), where=_BELOW[: len(corner), : len(corner)])
         matrix[stop:, start:stop] = matrix[start:stop, stop:].T
     return matrix
 

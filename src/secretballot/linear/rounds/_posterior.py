@@ -165,7 +165,8 @@ class WhitenedRounds:
         noises = [round_.noise for round_ in rounds]
         errors = self._error_covariances(noises, n_people, p, variances)
         self._roots = [
-            cholesky(error[: len(mean), : len(mean)], check_finite=False)
+            # By columns, as LAPACK reads it: of a symmetric matrix that is its transpose.
+            cholesky(error[: len(mean), : len(mean)].T, overwrite_a=True, check_finite=False)
             for error, mean in zip(errors, self.released, strict=True)
         ]
 
@@ -205,7 +206,8 @@ class WhitenedRounds:
         sums, products = self.reference.means(weights), self.reference.products(weights)
         return self._whiten(
             [
-                np.concatenate([sums[: len(mean), [index]], square[: len(mean)]], axis=1)
+                # Symmetric too, and joined by columns.
+                np.concatenate([sums[: len(mean), [index]].T, square[:, : len(mean)]]).T
                 for index, (mean, square) in enumerate(zip(self.released, products, strict=True))
             ]
         )
