@@ -20,6 +20,8 @@ Groups = Sequence[PriorGroup]
 #: Initial and largest prior variance of a group's coefficients, and the smallest as a part of its
 #: hyperprior's mean.
 _INITIAL_VARIANCE, _LARGEST_VARIANCE, _LEAST_PART = 0.5, 10.0, 5e-4
+#: Largest prior variance of dense features, which may be short: their coefficients are then large.
+_LARGEST_DENSE_VARIANCE = 1e4
 #: Initial prior variance of the coefficients of a pair of columns.
 _INITIAL_PAIR_VARIANCE = 0.1
 #: Hyperprior of a group's variance: its weight in coefficients, and its mean.
@@ -321,17 +323,19 @@ def updated_variances(
     scale : float, default=1.0
         Variance of the target; 1 for log odds.
     expected, largest : float
-        Mean of the hyperprior of a variance, and the largest variance, in units of the scale.
+        Mean of the hyperprior of a variance, and the largest variance of a column's effects, in
+        units of the scale.
     """
-    variances = []
+    variances, limits = [], []
     for group in groups:
+        limits.append(largest if group.is_column else _LARGEST_DENSE_VARIANCE)
         block, precision = _block(group.place), group.precision
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
         variances.append(
             (square + _HYPERPRIOR_WEIGHT * expected * scale) / (len(precision) + _HYPERPRIOR_WEIGHT)
         )
-    return np.clip(variances, _LEAST_PART * expected * scale, largest * scale)
+    return np.clip(variances, _LEAST_PART * expected * scale, scale * np.array(limits))
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
