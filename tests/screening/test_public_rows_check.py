@@ -156,6 +156,10 @@ def test_cells_outside_of_each_kind():
     assert outside_of["n"] == [True, False, True, True]
     assert outside_of["t"] == [False, True, True, False]
     assert outside_of["m"] == [False, True, False, False]
+    # No public cell is a finite number: no private one is known.
+    infinite = pandas.DataFrame({"n": [np.inf, -np.inf] * 2})
+    ((_, outside),) = cells_outside(private[["n"]], infinite)
+    assert outside.tolist() == [True, True, True, False]
     # By name, whatever the order.
     swapped = dict(cells_outside(private[["m", "t", "n"]], public))
     assert {name: each.tolist() for name, each in swapped.items()} == outside_of

@@ -65,6 +65,8 @@ def _outside(
     if column.kind in ("number", "boolean", "time", "duration") and declared is None:
         cells, shown = column.plain(private), column.plain(public)
         shown = shown[~column.missing(shown)]
+        if not len(shown):  # they are infinite, or don't fit their type
+            return ~missing
         # A misfit is NaN, which fails both comparisons.
         outside = ~((cells >= shown.min()) & (cells <= shown.max()))
     else:

@@ -17,6 +17,8 @@ from secretballot.schema import missing_cells, read_numbers
 
 #: Numbers beyond this are clipped, so that their squares are finite.
 LARGEST_NUMBER = 1e100
+#: Numbers that differ by less, as a part of their size, are alike but for rounding.
+LEAST_SPREAD = 1e-12
 
 
 class _ScaledColumn(Protocol):
@@ -38,7 +40,11 @@ class _ScaledNumber:
         x, nullable = column.numbers(), bool(missing_cells(column.values).any())
         if not len(x):
             return cls(0.0, 1.0, nullable)
-        return cls(float(x.mean()), float(x.std()) or 1.0, nullable)
+        size = float(np.ldexp(1.0, np.frexp(np.abs(x).max())[1] - 1))  # squares stay finite
+        deviation = float((x / size).std())
+        if deviation <= LEAST_SPREAD:
+            deviation = 1 / size
+        return cls(size * float((x / size).mean()), size * deviation, nullable)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
         """Scale the numbers of one column."""

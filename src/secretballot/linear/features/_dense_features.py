@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.linear.features._column_scaling import LARGEST_NUMBER, ColumnScaling
+from secretballot.linear.features._column_scaling import LARGEST_NUMBER, LEAST_SPREAD, ColumnScaling
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats, PriorGroup
 from secretballot.schema import (
@@ -43,9 +43,14 @@ class DenseFeatures:
     norm: float
     _mean: Floats
     _constant: float
+    _scale: float = 1.0
 
-    def _fit_length(self, public: Floats) -> None:
-        """Fix the centre and the largest length from public rows."""
+    def _fit_length(self, public: Floats, *, in_any_unit: bool = False) -> None:
+        """Fix the centre and the largest length from public rows.
+
+        Features in any unit are scaled by a power of two, to a length of 1 to 2: priors and the
+        places to which sums are rounded expect about that.
+        """
         if public.shape[1] > MOST_FEATURES:
             raise ValueError(
                 f"features gives {public.shape[1]} numbers a row, and at most {MOST_FEATURES} are "
@@ -53,14 +58,20 @@ class DenseFeatures:
             )
         self._mean = public.mean(axis=0)
         lengths = np.linalg.norm(public - self._mean, axis=1)
-        length = float(np.quantile(lengths, _LENGTH_QUANTILE)) or 1.0
+        length = float(np.quantile(lengths, _LENGTH_QUANTILE))
+        if length <= LEAST_SPREAD * float(np.linalg.norm(self._mean)):
+            length, lengths = 1.0, np.zeros(1)
+        if in_any_unit:
+            self._scale = float(np.ldexp(1.0, 1 - np.frexp(length)[1]))
+            length, lengths = self._scale * length, self._scale * lengths
         self._constant = float(np.sqrt(np.mean(np.minimum(lengths, length) ** 2))) or 1.0
         self.norm = float(np.hypot(length, self._constant))
 
     def _clip(self, rows: Floats) -> Floats:
         """Centre rows, append the constant, and clip their lengths."""
         constant = np.full((len(rows), 1), self._constant)
-        features = np.concatenate([rows - self._mean, constant], axis=1)
+        scaled = np.clip(self._scale * (rows - self._mean), -LARGEST_NUMBER, LARGEST_NUMBER)
+        features = np.concatenate([scaled, constant], axis=1)
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         return np.asarray(features * np.minimum(1.0, self.norm / lengths))
 
@@ -74,7 +85,7 @@ class DenseFeatures:
         """All features but the constant, and the constant; their priors are independent."""
         last = self.n_features - 1
         return [
-            PriorGroup(slice(0, last), np.eye(last)),
+            PriorGroup(slice(0, last), np.eye(last), is_column=False),
             PriorGroup(slice(last, last + 1), np.eye(1)),
         ]
 
@@ -114,7 +125,7 @@ class TransformedRows(DenseFeatures):
         self.transformer = transformer
         rows = self._finite_rows(X_public)
         check_row_independence(self._table, X_public, f"features={type(transformer).__name__}")
-        self._fit_length(rows)
+        self._fit_length(rows, in_any_unit=True)
 
     def transform(self, X: ArrayLike) -> Floats:
         """Compute the features of public rows."""

@@ -32,11 +32,14 @@ class PriorGroup(NamedTuple):
         Inverse correlations of the prior.
     centre : slice or None
         Features whose mean effect is subtracted from these in terms; None: these.
+    is_column : bool, default=True
+        Whether a row has one of the features, so that coefficients are as large as effects.
     """
 
     place: slice
     precision: Floats
     centre: slice | None = None
+    is_column: bool = True
 
     @property
     def centred_on(self) -> slice:

@@ -45,15 +45,22 @@ class Hyperprior(NamedTuple):
     mean, largest : float
     missing_weight : float, default=0.1
         Weight for the effect of missing cells, in coefficients.
+    largest_dense : float, default=1e4
+        Largest variance of dense features, which may be short: their coefficients are then large.
     """
 
     mean: float
     largest: float
     missing_weight: float = _HYPERPRIOR_WEIGHT
+    largest_dense: float = 1e4
 
     def scaled(self, variance: float) -> Hyperprior:
         """Return what is assumed in units of a target of this variance."""
-        return self._replace(mean=self.mean * variance, largest=self.largest * variance)
+        return self._replace(
+            mean=self.mean * variance,
+            largest=self.largest * variance,
+            largest_dense=self.largest_dense * variance,
+        )
 
 
 _LOG_ODDS = Hyperprior(mean=0.2, largest=10.0)
@@ -337,14 +344,15 @@ def updated_variances(
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     hyperprior : Hyperprior
     """
-    variances = []
+    variances, limits = [], []
     for group in groups:
+        limits.append(hyperprior.largest if group.is_column else hyperprior.largest_dense)
         block, precision = _block(group.place), group.precision
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
         weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
-    return np.clip(variances, _LEAST_PART * hyperprior.mean, hyperprior.largest)
+    return np.clip(variances, _LEAST_PART * hyperprior.mean, limits)
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
