@@ -13,7 +13,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.linear.features import PriorGroup, ScaledColumns, public_columns
-from secretballot.linear.rounds._posterior import updated_variances
+from secretballot.linear.rounds._posterior import Hyperprior, updated_variances
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 N = 3_000
@@ -87,6 +87,8 @@ def test_coefficients_of_short_features_may_be_large():
         PriorGroup(slice(0, 2), np.eye(2), is_column=False),
         PriorGroup(slice(2, 4), np.eye(2)),
     ]
-    variances = updated_variances(groups, np.array([0.0, 60, 60, 60, 60]), np.zeros((5, 5)))
+    variances = updated_variances(
+        groups, np.array([0.0, 60, 60, 60, 60]), np.zeros((5, 5)), Hyperprior(0.2, 10.0)
+    )
     assert variances[0] > 1_000
     assert variances[1] == 10
