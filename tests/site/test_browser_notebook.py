@@ -70,6 +70,7 @@ def test_the_notebook_opens_in_a_browser(browser, address, cells):
     page.goto(f"{address}/browser/notebooks/index.html?path={NAME}")
     page.get_by_role("heading", name="A model that may be shown").wait_for(timeout=30_000)
     shown = page.locator(".jp-Notebook .jp-Cell")
+    shown.nth(len(cells) - 1).wait_for(timeout=30_000)  # they are drawn one after the other
     assert shown.count() == len(cells)
     assert "protects nobody" in shown.first.inner_text()
     assert "%pip install" in shown.nth(1).inner_text()
