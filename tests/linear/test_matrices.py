@@ -52,3 +52,9 @@ def test_indefinite_matrices_are_refused() -> None:
     for compute in (inverse, lambda matrix: solve(matrix, np.ones(2))):
         with pytest.raises(LinAlgError, match="minor 2"):
             compute(indefinite)
+
+
+def test_a_vector_of_another_length_is_refused() -> None:
+    for length in (2, 4):
+        with pytest.raises(AssertionError):
+            product(np.ones((2, 3)), np.ones(length))

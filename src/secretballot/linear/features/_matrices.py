@@ -40,6 +40,7 @@ def product(left: Matrix, right: Matrix) -> Matrix:
     """Multiply a matrix (n, m) by a vector (m,) or a matrix (m, k)."""
     columns, is_turned = _by_columns(left)
     if right.ndim == 1:
+        assert len(right) == left.shape[1]  # BLAS reads the first numbers of a longer vector
         return np.asarray(dgemv(1.0, columns, right, trans=is_turned))
     other, is_other_turned = _by_columns(right)
     return np.asarray(dgemm(1.0, columns, other, trans_a=is_turned, trans_b=is_other_turned))
