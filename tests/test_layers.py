@@ -21,6 +21,7 @@ LAYERS = {
     "_numbers": 0,
     "_progress": 0,
     "_row_order": 0,
+    "_matrices": 0,
     "_owner_hash": 0,
     "_private_folder": 1,
     "_public": 0,

@@ -28,8 +28,8 @@ def test_a_deletion_that_was_cut_off_is_finished_by_the_next_folder(tmp_path, mo
     with monkeypatch.context() as killed:
         killed.setattr(_private_folder.shutil, "rmtree", lambda path, **how: None)
         folder.delete()
-    (left,) = tmp_path.iterdir()
-    (left / "lock").unlink()  # which files are deleted first is not known
+    (remaining,) = tmp_path.iterdir()
+    (remaining / "lock").unlink()  # which files are deleted first is not known
     other = PrivateFolder(str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == [os.path.basename(other.path)]
     other.delete()

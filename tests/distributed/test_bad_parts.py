@@ -117,10 +117,10 @@ IN_PARTS = [
 @pytest.mark.parametrize(("damage", "message"), IN_PARTS)
 def test_faults_of_parts_are_found_before_spending(damage, message, folder, capfd):
     damage(folder)
-    here = model()
+    estimator = model()
     with pytest.raises(ValueError, match=message) as error:
-        here.fit(parts(folder), X_public=PublicData(public_rows()))
-    assert not here.accountant.entries()
+        estimator.fit(parts(folder), X_public=PublicData(public_rows()))
+    assert not estimator.accountant.entries()
     assert SECRET not in str(error.value)
     chain = error.value
     while chain is not None:
@@ -168,10 +168,10 @@ IN_ARGUMENTS = [
 @pytest.mark.filterwarnings("ignore:epsilon=")
 @pytest.mark.parametrize(("settings", "columns", "arguments", "message"), IN_ARGUMENTS)
 def test_arguments_are_refused_before_spending(settings, columns, arguments, message, folder):
-    here = model(**settings)
+    estimator = model(**settings)
     with pytest.raises(ValueError, match=message):
-        here.fit(parts(folder, **columns), **arguments)
-    assert not here.accountant.entries()
+        estimator.fit(parts(folder, **columns), **arguments)
+    assert not estimator.accountant.entries()
     assert [path.name for path in folder.parent.iterdir()] == ["parts"]
 
 
@@ -202,29 +202,29 @@ NUMBERS = {"X_public": PublicData(public_rows()[["a", "b"]].fillna(0))}
     ],
 )
 def test_ensembles_refuse_before_training(settings, arguments, message, folder):
-    here = ensemble(**settings)
+    estimator = ensemble(**settings)
     with pytest.raises(ValueError, match=message):
-        here.fit(parts(folder), **arguments)
-    assert not here.accountant.entries()
+        estimator.fit(parts(folder), **arguments)
+    assert not estimator.accountant.entries()
 
 
 @pytest.mark.parametrize("damage", [labels_of_no_class, labels_missing])
 def test_labels_are_read_before_the_first_release(damage, folder):
     """The check of public rows is paid for before teachers are trained."""
     damage(folder)
-    here = ensemble(n_teachers=60)
+    estimator = ensemble(n_teachers=60)
     with pytest.raises(ValueError, match="bucket .: y='outcome' has missing cells, or others"):
-        here.fit(parts(folder), **NUMBERS)
-    assert not here.accountant.entries()
+        estimator.fit(parts(folder), **NUMBERS)
+    assert not estimator.accountant.entries()
 
 
 def test_teachers_whose_folder_was_deleted(folder):
-    here = ensemble(n_teachers=60, reservation=10).fit(parts(folder), **NUMBERS)
-    shutil.rmtree(here._teachers.folder.path)
-    n = len(here.accountant.entries())
+    estimator = ensemble(n_teachers=60, reservation=10).fit(parts(folder), **NUMBERS)
+    shutil.rmtree(estimator._teachers.folder.path)
+    n = len(estimator.accountant.entries())
     with pytest.raises(ValueError, match="the teachers' folder .* was deleted: fit again"):
-        here.predict_private(public_rows(5)[["a", "b"]].fillna(0))
-    assert len(here.accountant.entries()) == n
+        estimator.predict_private(public_rows(5)[["a", "b"]].fillna(0))
+    assert len(estimator.accountant.entries()) == n
 
 
 def test_panics_of_tasks_are_named_by_type_alone(folder, capfd):
@@ -253,24 +253,26 @@ def test_teachers_that_fail_are_named_by_type_alone(folder):
         def fit(self, X, y):
             raise RuntimeError(f"{SECRET}: {X}")
 
-    here = PrivateTeacherEnsemble(Quoting(), n_teachers=100, classes=[0, 1], accountant=budget())
+    estimator = PrivateTeacherEnsemble(
+        Quoting(), n_teachers=100, classes=[0, 1], accountant=budget()
+    )
     with pytest.warns(UserWarning, match="of 100 teachers could not be trained") as warned:
-        here.fit(parts(folder), **NUMBERS)
+        estimator.fit(parts(folder), **NUMBERS)
     texts = " ".join(str(warning.message) for warning in warned)
     assert SECRET not in texts
     assert "RuntimeError" in texts
 
 
 def test_scores_are_refused_before_spending(folder):
-    here = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(), epsilon=1.0)
-    here.fit(parts(folder), X_public=PublicData(public_rows()))
-    n = len(here.accountant.entries())
+    estimator = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(), epsilon=1.0)
+    estimator.fit(parts(folder), X_public=PublicData(public_rows()))
+    n = len(estimator.accountant.entries())
     with pytest.raises(ValueError, match="y was given beside PrivateParts"):
-        here.score_private(parts(folder), [1.0])
+        estimator.score_private(parts(folder), [1.0])
     change(folder, 0, **{TARGET: lambda rows: rows[TARGET].where(rows.index > 3)})
     with pytest.raises(ValueError, match="bucket .: y=.outcome. has missing"):
-        here.score_private(parts(folder))
-    assert len(here.accountant.entries()) == n
+        estimator.score_private(parts(folder))
+    assert len(estimator.accountant.entries()) == n
 
 
 def test_other_columns_in_one_part(folder):
@@ -363,15 +365,15 @@ def test_a_thread_that_ends_leaves_others_silent(monkeypatch):
 def test_an_empty_part_is_no_fault(folder):
     path = folder / "part-3.parquet"
     pd.read_parquet(path).iloc[:0].to_parquet(path, index=False)
-    here = model(random_state=None).fit(parts(folder), X_public=PublicData(public_rows()))
-    assert here.coef_.any()
+    estimator = model(random_state=None).fit(parts(folder), X_public=PublicData(public_rows()))
+    assert estimator.coef_.any()
 
 
 def test_more_buckets_than_owners_is_no_fault(tmp_path):
     split(table(300, 8), tmp_path / "parts")
     many = parts(tmp_path / "parts", n_buckets=40, scratch=tmp_path)
-    here = ensemble(n_teachers=8, accountant=budget(100.0))
-    labels = here.fit(many, **NUMBERS).pool_labels_
+    estimator = ensemble(n_teachers=8, accountant=budget(100.0))
+    labels = estimator.fit(many, **NUMBERS).pool_labels_
     assert labels.n_answered
     fitted = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(100.0), epsilon=90.0)
     fitted.fit(many, X_public=PublicData(public_rows()))

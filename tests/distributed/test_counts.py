@@ -49,11 +49,11 @@ def parts(tmp_path, **how):
 def test_proportions(groups, rows, released, tmp_path):
     split(rows.assign(c=rows["c"].astype(groups)), tmp_path / "parts", seed=0)
     how = {"classes": [0, 1], "epsilon": 0.5, "delta": 1e-6, "random_state": 0}
-    there = publish_proportions(parts(tmp_path, y=TARGET, groups="c"), **how)
-    here = publish_proportions(Bags.from_groups(None, rows[TARGET], groups=rows["c"]), **how)
+    in_parts = publish_proportions(parts(tmp_path, y=TARGET, groups="c"), **how)
+    in_memory = publish_proportions(Bags.from_groups(None, rows[TARGET], groups=rows["c"]), **how)
     np.testing.assert_array_equal(*released)
-    np.testing.assert_array_equal(here.proportions, there.proportions)
-    assert here.names == there.names == ("x", "y", "z")
+    np.testing.assert_array_equal(in_memory.proportions, in_parts.proportions)
+    assert in_memory.names == in_parts.names == ("x", "y", "z")
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 
 
@@ -77,15 +77,15 @@ def test_proportions_that_are_refused(columns, classes, message, rows, tmp_path)
 def test_proportions_of_a_column_that_was_an_index(index, rows, tmp_path):
     for path in (tmp_path / "parts").iterdir():
         pd.read_parquet(path).set_index(index).to_parquet(path)
-    there = parts(tmp_path, y=TARGET, groups="c")
-    assert publish_proportions(there, [0, 1], 0.5, 1e-6).names == ("x", "y", "z")
+    in_parts = parts(tmp_path, y=TARGET, groups="c")
+    assert publish_proportions(in_parts, [0, 1], 0.5, 1e-6).names == ("x", "y", "z")
 
 
 def test_proportions_of_booleans(rows, released, tmp_path):
     labels = rows[TARGET].astype(bool)
     split(rows.assign(**{TARGET: labels}), tmp_path / "parts", seed=0)
-    there = parts(tmp_path, y=TARGET, groups="c")
-    for bags in (there, Bags.from_groups(None, labels, groups=rows["c"])):
+    in_parts = parts(tmp_path, y=TARGET, groups="c")
+    for bags in (in_parts, Bags.from_groups(None, labels, groups=rows["c"])):
         publish_proportions(bags, [0, 1], 0.5, 1e-6)
     np.testing.assert_array_equal(*released)
 
@@ -98,21 +98,21 @@ def test_proportions_without_rows(rows, tmp_path):
 
 def test_items_of_a_column_named_owner(rows, released, tmp_path):
     split(rows.rename(columns={"c": "owner"}), tmp_path / "parts")
-    there = parts(tmp_path, y="owner", owners=OWNER)
+    in_parts = parts(tmp_path, y="owner", owners=OWNER)
     accountant = PrivacyAccountant(
         2.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
     )
-    private_top_k(there, 1, accountant=accountant, domain="unknown", max_items=3)
+    private_top_k(in_parts, 1, accountant=accountant, domain="unknown", max_items=3)
     assert released[0].size == 3
 
 
 def test_items_of_a_column(rows, released, tmp_path):
-    there = parts(tmp_path, y="c", owners=OWNER)
+    in_parts = parts(tmp_path, y="c", owners=OWNER)
     how = {"mechanism": "stable", "max_items": 3, "random_state": 0}
     accountant = PrivacyAccountant(
         2.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
     )
-    found = private_top_k(there, 1, accountant=accountant, epsilon=0.9, domain="unknown", **how)
+    found = private_top_k(in_parts, 1, accountant=accountant, epsilon=0.9, domain="unknown", **how)
     people = rows[["c", OWNER]].drop_duplicates()["c"].value_counts().sort_index()
     assert released[0].ravel().tolist() == people.tolist()
     assert len(found.items) == 1
@@ -122,8 +122,8 @@ def test_columns_of_items(rows, released, tmp_path):
     names = ["first", "second"]
     frames = [rows.assign(first=(rows["a"] > 0) * 1, second=(rows["b"] > 3) * 1)]
     split(frames[0], tmp_path / "parts")
-    there = parts(tmp_path, y=names, owners=OWNER)
-    for counts, how in ((there, {}), (frames[0][names], {"owners": frames[0][OWNER]})):
+    in_parts = parts(tmp_path, y=names, owners=OWNER)
+    for counts, how in ((in_parts, {}), (frames[0][names], {"owners": frames[0][OWNER]})):
         private_top_k(counts, 1, accountant=budget(), epsilon=1.0, max_items=2, **how)
     np.testing.assert_array_equal(*released)
     assert (released[0] < len(frames[0])).all()
@@ -131,13 +131,13 @@ def test_columns_of_items(rows, released, tmp_path):
 
 def test_items_that_are_refused(rows, tmp_path):
     del rows
-    there = parts(tmp_path, y="c", owners=OWNER)
+    in_parts = parts(tmp_path, y="c", owners=OWNER)
     with pytest.raises(ValueError, match="domain='known', and the items are what the private"):
-        private_top_k(there, 1, accountant=budget())
+        private_top_k(in_parts, 1, accountant=budget())
     with pytest.raises(ValueError, match="unit='row', and rows in parts are counted by owner"):
-        private_top_k(there, 1, accountant=PrivacyAccountant(1.0, 1e-5), domain="unknown")
+        private_top_k(in_parts, 1, accountant=PrivacyAccountant(1.0, 1e-5), domain="unknown")
     with pytest.raises(ValueError, match="owners was given beside PrivateParts"):
-        private_top_k(there, 1, accountant=budget(), owners=pd.Series([1]), domain="unknown")
+        private_top_k(in_parts, 1, accountant=budget(), owners=pd.Series([1]), domain="unknown")
     no_owners = parts(tmp_path, y=["a"])
     with pytest.raises(ValueError, match="owners=None: rows in parts are counted by owner"):
         private_top_k(no_owners, 1, accountant=budget())
@@ -154,11 +154,13 @@ BOUNDS = {"a": (-3.5, 4), TARGET: (0, 1), "b": (-1, 9)}
 def test_quantiles(numbers, released, tmp_path):
     how = {"bounds": BOUNDS, "random_state": 0, "n_bins": 64}
     X = numbers.drop(columns=OWNER)
-    here = private_quantiles(X, owners=numbers[OWNER], accountant=budget(), **how)
-    there = private_quantiles(parts(tmp_path, y=TARGET, owners=OWNER), accountant=budget(), **how)
+    in_memory = private_quantiles(X, owners=numbers[OWNER], accountant=budget(), **how)
+    in_parts = private_quantiles(
+        parts(tmp_path, y=TARGET, owners=OWNER), accountant=budget(), **how
+    )
     np.testing.assert_array_equal(*released)
-    np.testing.assert_array_equal(here.values, there.values)
-    assert (str(here), here.rank_error) == (str(there), there.rank_error)
+    np.testing.assert_array_equal(in_memory.values, in_parts.values)
+    assert (str(in_memory), in_memory.rank_error) == (str(in_parts), in_parts.rank_error)
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 
 
@@ -184,10 +186,10 @@ def test_quantiles_that_are_refused(columns, how, message, numbers, tmp_path):
 
 def test_bounds_that_are_extremes_of_all_parts(numbers, tmp_path):
     """The extremes are in two parts: neither has both."""
-    there = parts(tmp_path, y=TARGET, owners=OWNER, n_buckets=3)
+    in_parts = parts(tmp_path, y=TARGET, owners=OWNER, n_buckets=3)
     low, high = numbers["a"].min(), numbers["a"].max()
     with pytest.warns(UserWarning, match="are the least and largest private value"):
-        private_quantiles(there, bounds={"a": (low, high)}, accountant=budget())
+        private_quantiles(in_parts, bounds={"a": (low, high)}, accountant=budget())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        private_quantiles(there, bounds={"a": (low, high + 1)}, accountant=budget())
+        private_quantiles(in_parts, bounds={"a": (low, high + 1)}, accountant=budget())

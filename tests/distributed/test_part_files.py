@@ -127,10 +127,10 @@ def test_numbers_that_a_common_type_does_not_hold(folder):
 def test_a_part_whose_type_changed_meanwhile(folder):
     import pyarrow as pa
 
-    there = parts(folder, scratch=folder.parent)
+    private = parts(folder, scratch=folder.parent)
     write(folder, 1, "b", [SECRET] * 150, pa.string())
     with pytest.raises(ValueError, match="part 1: the column 'b' has cells that") as error:
-        Buckets.of(there, ["b"], bytes(16))
+        Buckets.of(private, ["b"], bytes(16))
     assert SECRET not in str(error.value)
     assert [path.name for path in folder.parent.iterdir()] == ["parts"]
 
@@ -142,8 +142,8 @@ def counts_of_items(folder, rows, record):
     accountant = PrivacyAccountant(
         9.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
     )
-    there = PrivateParts(folder, y="item", owners=OWNER, n_buckets=3)
-    private_top_k(there, 1, accountant=accountant, domain="unknown", max_items=9)
+    private = PrivateParts(folder, y="item", owners=OWNER, n_buckets=3)
+    private_top_k(private, 1, accountant=accountant, domain="unknown", max_items=9)
     return record[0].ravel()
 
 
@@ -216,6 +216,6 @@ def test_scratch_that_a_worker_does_not_see(folder):
             away.rename(path)
             yield result
 
-    there = parts(folder, engine=Elsewhere())
+    private = parts(folder, engine=Elsewhere())
     with pytest.raises(ValueError, match="part 0: a worker could not read scratch"):
-        Buckets.of(there, ["a"], bytes(16))
+        Buckets.of(private, ["a"], bytes(16))

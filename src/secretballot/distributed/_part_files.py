@@ -87,7 +87,7 @@ def _merge_types(types: dict[str, pa.DataType], schema: pa.Schema, part: str) ->
         so_far = types.setdefault(field.name, kind)
         if kind == so_far:
             continue
-        pair = [pa.schema([(field.name, each)]) for each in (so_far, kind)]
+        pair = [pa.schema([(field.name, type_)]) for type_ in (so_far, kind)]
         try:
             types[field.name] = pa.unify_schemas(pair, promote_options="permissive").types[0]
         except (pa.ArrowInvalid, pa.ArrowTypeError):

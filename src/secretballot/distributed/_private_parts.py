@@ -277,8 +277,8 @@ class PrivateParts:
 
 def _check_names(**columns: object) -> None:
     """Refuse columns that are given themselves, and quote none of their cells."""
-    for argument, given in columns.items():
-        names = list(given) if argument == "y" and isinstance(given, list | tuple) else [given]
+    for argument, value in columns.items():
+        names = list(value) if argument == "y" and isinstance(value, list | tuple) else [value]
         for name in names:
             if not isinstance(name, str) and (name is not None or argument == "y"):
                 raise ValueError(

@@ -29,7 +29,6 @@ from secretballot.linear.features._days import days_by_key, in_days
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear.features._design import Design, FeatureMap, Features, Floats, PriorGroup
 from secretballot.linear.features._kernel_features import KernelFeatures
-from secretballot.linear.features._matrices import gram, inverse, product, solve
 from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
 from secretballot.linear.features._number_knots import (
     NumberKnots,
@@ -70,17 +69,13 @@ __all__ = [
     "days_by_key",
     "declared_bins",
     "declared_readings",
-    "gram",
     "in_days",
-    "inverse",
     "knots_between",
     "nullable_bins",
-    "product",
     "public_bins",
     "public_columns",
     "public_ends",
     "public_readings",
-    "solve",
     "spread_ends",
     "warn_columns",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features._matrices import mirror, product
+from secretballot._matrices import mirror, product
 
 Floats = NDArray[np.float64]
 Features: TypeAlias = "Floats | csr_array"

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import expit, softmax
 
-from secretballot.linear.features import Floats, PriorGroup, gram, inverse, product, solve
+from secretballot._matrices import gram, inverse, product, solve
+from secretballot.linear.features import Floats, PriorGroup
 
 if TYPE_CHECKING:
     from secretballot.linear.rounds._reference_rows import ReferenceRows
@@ -38,13 +39,13 @@ _VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
 
 
 class Hyperprior(NamedTuple):
-    """What is assumed of the prior variance of a group's coefficients.
+    """Hyperprior: law of the prior variance of a group's coefficients.
 
     Attributes
     ----------
     mean, largest : float
     missing_weight : float, default=0.1
-        Weight for the effect of missing cells, in coefficients.
+        Weight of the mean for the effect of missing cells, as a number of coefficients.
     largest_dense : float, default=1e4
         Largest variance of dense features, which may be short: their coefficients are then large.
     """
@@ -55,7 +56,7 @@ class Hyperprior(NamedTuple):
     largest_dense: float = 1e4
 
     def scaled(self, variance: float) -> Hyperprior:
-        """Return what is assumed in units of a target of this variance."""
+        """Multiply the mean and the limits by the variance of a target."""
         return self._replace(
             mean=self.mean * variance,
             largest=self.largest * variance,

@@ -36,14 +36,14 @@ def gram(rows: Matrix) -> Matrix:
     return mirror(dsyrk(1.0, columns, trans=not is_turned)).T
 
 
-def product(left: Matrix, right: Matrix) -> Matrix:
+def product(matrix: Matrix, other: Matrix) -> Matrix:
     """Multiply a matrix (n, m) by a vector (m,) or a matrix (m, k)."""
-    columns, is_turned = _by_columns(left)
-    if right.ndim == 1:
-        assert len(right) == left.shape[1]  # BLAS reads the first numbers of a longer vector
-        return np.asarray(dgemv(1.0, columns, right, trans=is_turned))
-    other, is_other_turned = _by_columns(right)
-    return np.asarray(dgemm(1.0, columns, other, trans_a=is_turned, trans_b=is_other_turned))
+    columns, is_turned = _by_columns(matrix)
+    if other.ndim == 1:
+        assert len(other) == matrix.shape[1]  # BLAS reads the first numbers of a longer vector
+        return np.asarray(dgemv(1.0, columns, other, trans=is_turned))
+    right, is_right_turned = _by_columns(other)
+    return np.asarray(dgemm(1.0, columns, right, trans_a=is_turned, trans_b=is_right_turned))
 
 
 def solve(matrix: Matrix, vector: Matrix) -> Matrix:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from secretballot.linear.features import gram, inverse, product, solve
-from secretballot.linear.features._matrices import mirror
+from secretballot._matrices import gram, inverse, mirror, product, solve
 
 RNG = np.random.default_rng(0)
 SIZES = [1, 2, 63, 64, 65, 150]
