@@ -33,7 +33,8 @@ class PriorGroup(NamedTuple):
     centre : slice or None
         Features whose mean effect is subtracted from these in terms; None: these.
     is_column : bool, default=True
-        Whether a row has one of the features, so that coefficients are as large as effects.
+        Whether they are of one column, so that a coefficient is an effect. Dense features may be
+        small, and their coefficients large.
     """
 
     place: slice

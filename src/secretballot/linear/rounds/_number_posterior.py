@@ -25,9 +25,9 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
 #: Initial prior variance of a group's coefficients, in units of the target's variance.
 INITIAL_VARIANCE = 0.1
-#: The same units. No effect varies more than the target: where noise hides the effects, it would
-#: be fitted as larger ones. The effect of missing cells has its variance to itself: where few cells
-#: are missing, or none, the noise of the first round would pass for it, and no later round objects.
+#: In the same units. No effect varies more than the target: a wider prior would fit noise. The
+#: effect of missing cells has a variance of its own: where few cells are missing, or none, noise of
+#: the first round would be taken for it, and later rounds could not correct it.
 _HYPERPRIOR = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
 
 

@@ -214,7 +214,7 @@ class WhitenedRounds:
         sums, products = self.reference.means(weights), self.reference.products(weights)
         return self._whiten(
             [
-                # Symmetric too, and joined by columns.
+                # Joined by columns too: the square is symmetric.
                 np.concatenate([sums[: len(mean), [index]].T, square[:, : len(mean)]]).T
                 for index, (mean, square) in enumerate(zip(self.released, products, strict=True))
             ]

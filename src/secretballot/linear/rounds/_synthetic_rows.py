@@ -28,8 +28,8 @@ _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
 _LARGEST_CORRELATION = 0.95
 #: Standard errors by which a released share of private rows may differ from that of public rows:
-#: of values, and of missing cells, whose effect has no neighbours to hold it. These must differ by
-#: so many standard deviations of the noise too: most columns have none.
+#: of values, and of missing cells, whose effect no neighbouring bin limits. Shares of missing cells
+#: must also differ by so many standard deviations of the noise, as most columns have no such cells.
 _LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING, _LARGEST_NOISE = 5.0, 2.5, 4.0
 #: Usual variance of ranks, and the largest ratio of the errors of their released correlations and
 #: of public ones at which they are released.
