@@ -124,10 +124,24 @@ def test_intervals_cover_as_they_say(fitted):
     for confidence in (0.5, 0.8, 0.9):
         low, high = fitted.predict_interval(test, confidence)
         assert np.mean((low <= answers) & (answers <= high)) == pytest.approx(confidence, abs=0.04)
-    with pytest.raises(ValueError, match=r"at most 0\.9"):
-        fitted.predict_interval(test, 0.9999)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        fitted.predict_interval(test, 1.0)
+    for confidence in (0.0, 1.0, "x"):
+        with pytest.raises(ValueError, match="confidence=.*above 0 and below 1"):
+            fitted.predict_interval(test, confidence)
+
+
+def test_intervals_end_at_the_bounds_where_residuals_are_too_large_for_the_histogram(fitted):
+    test, answers = TEST
+    low, high = fitted.predict_interval(test, 0.9999)
+    np.testing.assert_array_equal(low, BOUNDS[0])
+    np.testing.assert_array_equal(high, BOUNDS[1])
+    # Of two values most residuals are large, whatever the scale.
+    middle = np.median(Y)
+    two = model(target_bounds=(0, 1)).fit(X, Y > middle, X_public=POOL)
+    low, high = two.predict_interval(test)
+    inside = (low <= (answers > middle)) & ((answers > middle) <= high)
+    assert np.mean(inside) >= 0.9
+    assert np.all(low <= two.predict(test))
+    assert np.all(high >= two.predict(test))
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._numbers import check_number
 from secretballot._row_order import check_lengths
 from secretballot._sklearn_compat import _fit_context, _num_samples
 from secretballot.accounting import PrivacyAccountant
@@ -320,36 +321,31 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         """Return intervals in which the numbers of new rows lie. Free of charge.
 
         They follow from the released histogram of residuals, and are equally wide for all rows: of
-        rows like the private ones the stated share lies inside, not of each kind of row.
+        rows like the private ones the stated share lies inside, not of each kind of row. They end
+        at `target_bounds`, also where the histogram tells no residuals that are so large.
 
         Parameters
         ----------
         X : {array-like, DataFrame} of shape (n_samples, n_features)
         confidence : float, default=0.9
-            Share of new rows inside.
+            Share of new rows inside; between 0 and 1.
 
         Returns
         -------
         low, high : ndarray of shape (n_samples,)
-
-        Raises
-        ------
-        ValueError
-            If the histogram does not tell residuals that are so large.
         """
+        check_number("confidence", confidence, above=0, below=1)
         predicted = self.predict(X)
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence={confidence!r} is not between 0 and 1.")
+        least, largest = self._expected_errors.bounds
         low, high = (
-            self._residuals.quantile((1 + sign * confidence) / 2) * self._half_range
+            predicted + self._residuals.quantile((1 + sign * confidence) / 2) * self._half_range
             for sign in (-1, 1)
         )
-        if np.isnan(low + high):
-            raise ValueError(
-                f"confidence={confidence!r}: the released histogram knows no residuals that are so "
-                f"large; ask for at most {1 - self._residuals.large:.3g}."
-            )
-        return predicted + low, predicted + high
+        # A prediction may be beyond the bounds, and is never beyond its own interval.
+        return (
+            np.maximum(low, np.minimum(predicted, least)),
+            np.minimum(high, np.maximum(predicted, largest)),
+        )
 
     def terms(self) -> TermList:
         """Return the effect of each column, and of each pair, on the target. Free of charge.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -156,7 +157,8 @@ class ResidualHistogram:
         return float(np.clip(self.scale * _SCALES[best], _LEAST_SCALE, 1.0))
 
     def quantile(self, level: float) -> float:
-        """Compute a quantile of the residuals; NaN if it is among the large ones."""
-        if not self._levels[0] <= level <= self._levels[-1]:
-            return float("nan")
+        """Compute a quantile of the residuals; infinite if it is among the large ones."""
+        below, above = self._levels[0], self._levels[-1]
+        if not below <= level <= above:
+            return -math.inf if level < below else math.inf
         return float(np.interp(level, self._levels, _ALL_EDGES)) * self.scale - self.moved
