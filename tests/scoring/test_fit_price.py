@@ -181,7 +181,13 @@ def test_prospects_grow_with_the_signal():
     texts = [model.price_fit(n, POOL).expected for n in (120, 600, 2_000, 50_000)]
     kept = [int(re.search(r"(\d+)%", text)[1]) for text in texts]
     assert kept == sorted(set(kept))
-    assert model.price_fit(50_000, POOL, n_labels=4).expected == ""  # none was measured
+
+
+def test_prospects_of_labels_shrink_with_their_number():
+    model = logistic(PrivacyAccountant(1.0, 1e-5))
+    few, many = (model.price_fit(600, POOL, n_labels=n_labels).expected for n_labels in (2, 200))
+    assert "five tables (scene" in few
+    assert int(re.search(r"(\d+)%", few)[1]) > int(re.search(r"(\d+)%", many)[1])
 
 
 def test_a_search_that_does_not_fit_says_which_epsilon_does():

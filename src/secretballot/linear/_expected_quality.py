@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import singledispatch
 from typing import NamedTuple
 
 from secretballot._errors import warn
-from secretballot.linear.rounds import ClassResponse, NumberResponse, Response
+from secretballot.linear.rounds import ClassResponse, LabelResponse, NumberResponse, Response
 
 
 class Prospect(NamedTuple):
@@ -21,7 +20,7 @@ class Prospect(NamedTuple):
     least, most : float
         Range of the share of a score that noise left.
     loss : float
-        Largest loss of accuracy; NaN for numbers.
+        Largest loss of accuracy; NaN where it was not measured.
     """
 
     below: float
@@ -30,18 +29,51 @@ class Prospect(NamedTuple):
     loss: float = math.nan
 
 
-#: Measured by benchmarks/equal_epsilon/noise_loss.py: (AUC - .5) on Adult, Bank and Credit as a
-#: share of that without noise, and the R^2 of ages in Adult and credit limits.
-_CLASSES = (
-    Prospect(30.0, 0.28, 0.70, 0.111),
-    Prospect(100.0, 0.62, 0.99, 0.058),
-    Prospect(400.0, 0.88, 1.0, 0.026),
-    Prospect(math.inf, 0.97, 1.0, 0.007),
+class Prospects(NamedTuple):
+    """Quality of models of certain tables.
+
+    Attributes
+    ----------
+    tables, score : str
+    steps : tuple of Prospect
+        By ascending ratio.
+    """
+
+    tables: str
+    score: str
+    steps: tuple[Prospect, ...]
+
+
+#: Measured by benchmarks/equal_epsilon/noise_loss.py, and by benchmarks/multilabel/label_noise.py.
+_CLASSES = Prospects(
+    "three tables (Adult, Bank, Credit)",
+    "AUC above .5",
+    (
+        Prospect(30.0, 0.28, 0.70, 0.111),
+        Prospect(100.0, 0.62, 0.99, 0.058),
+        Prospect(400.0, 0.88, 1.0, 0.026),
+        Prospect(math.inf, 0.97, 1.0, 0.007),
+    ),
 )
-_NUMBERS = (
-    Prospect(100.0, -2.8, 0.64),
-    Prospect(400.0, 0.80, 0.88),
-    Prospect(math.inf, 0.91, 0.92),
+_NUMBERS = Prospects(
+    "two tables (ages in Adult, credit limits)",
+    "R^2",
+    (
+        Prospect(100.0, -2.8, 0.64),
+        Prospect(400.0, 0.80, 0.88),
+        Prospect(math.inf, 0.91, 0.92),
+    ),
+)
+#: Ratios are divided by the root of the number of labels, which share a vector's length.
+_LABELS = Prospects(
+    "five tables (scene, emotions, enron, corel5k, bibtex)",
+    "AUC above .5",
+    (
+        Prospect(2.0, 0.02, 0.33),
+        Prospect(5.0, 0.09, 0.87),
+        Prospect(10.0, 0.16, 0.94),
+        Prospect(math.inf, 0.92, 0.99),
+    ),
 )
 
 #: A fit is warned of where models kept less than this share.
@@ -49,32 +81,25 @@ _LITTLE = 0.5
 
 
 def expected_quality(signal: float, response: Response) -> str:
-    """Describe what models of certain tables kept at such a ratio; "" where none was measured."""
+    """Describe what models of certain tables kept at such a ratio."""
+    tables, score, _ = _prospects(response)
     prospect = _prospect(signal, response)
-    if prospect is None:
-        return ""
-    if math.isnan(prospect.loss):
-        if prospect.least < 0:
-            return (
-                "At this ratio of signal to noise models of two tables (ages in Adult, credit "
-                "limits) were often worse than the mean: R^2 was at most "
-                f"{prospect.most:.0%} of that without noise, and often below 0."
-            )
+    start = f"At this ratio of signal to noise models of {tables}"
+    if prospect.least < 0:
         return (
-            "At this ratio of signal to noise models of two tables (ages in Adult, credit limits) "
-            f"had {_range(prospect)} of the R^2 that they have without noise. Other tables differ."
+            f"{start} were often worse than the mean: {score} was at most {prospect.most:.0%} of "
+            "that without noise, and often below 0."
         )
+    lost = "" if math.isnan(prospect.loss) else f", and lost up to {prospect.loss:.3f} of accuracy"
     return (
-        "At this ratio of signal to noise models of three tables (Adult, Bank, Credit) kept "
-        f"{_range(prospect)} of the AUC above .5 that they have without noise, and lost up to "
-        f"{prospect.loss:.3f} of accuracy. Other tables differ."
+        f"{start} kept {_range(prospect)} of the {score} that they have without noise{lost}. Other "
+        "tables differ."
     )
 
 
 def warn_weak_signal(signal: float, response: Response) -> None:
     """Warn, before anything is spent, of a fit that may learn next to nothing."""
-    prospect = _prospect(signal, response)
-    if prospect is not None and prospect.least < _LITTLE:
+    if _prospect(signal, response).least < _LITTLE:
         warn(
             f"the private rows stand out of the noise {signal:.2g} times only. "
             f"{expected_quality(signal, response)} Use more rows, a larger epsilon or fewer "
@@ -88,21 +113,28 @@ def _range(prospect: Prospect) -> str:
     return f"{prospect.least:.0%} to {prospect.most:.0%}"
 
 
-def _prospect(signal: float, response: Response) -> Prospect | None:
-    return next((prospect for prospect in _prospects(response) if signal < prospect.below), None)
+def _prospect(signal: float, response: Response) -> Prospect:
+    return next(step for step in _prospects(response).steps if signal < step.below)
 
 
 @singledispatch
-def _prospects(response: Response) -> Sequence[Prospect]:
-    """Return the measured prospects, by ascending ratio."""
-    return ()
+def _prospects(response: Response) -> Prospects:
+    """Return what was measured for a kind of response."""
+    raise NotImplementedError
 
 
 @_prospects.register
-def _(response: ClassResponse) -> Sequence[Prospect]:
+def _(response: ClassResponse) -> Prospects:
     return _CLASSES
 
 
 @_prospects.register
-def _(response: NumberResponse) -> Sequence[Prospect]:
+def _(response: NumberResponse) -> Prospects:
     return _NUMBERS
+
+
+@_prospects.register
+def _(response: LabelResponse) -> Prospects:
+    root = math.sqrt(response.n_columns)
+    steps = tuple(step._replace(below=root * step.below) for step in _LABELS.steps)
+    return _LABELS._replace(steps=steps)

@@ -180,6 +180,7 @@ def _run(
         response,
         features,
         n_rounds,
+        signal=size.signal,
         weight=data.weight,
         scope=scope,
     )

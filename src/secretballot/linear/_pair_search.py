@@ -46,18 +46,18 @@ class PairSearch:
         features: FeatureMap,
         n_rounds: int,
         *,
+        signal: float,
         weight: float | dict[str, float],
         scope: Scope,
     ) -> PairSearch | None:
         """Plan the release; None if no pairs are wanted, or can be modelled."""
         if not isinstance(features, AdditiveBins) or len(features.columns) < 2:
             return None
-        fewest_rounds = response.fewest_pair_rounds
-        if fewest_rounds is None or not n_rounds:
+        if not response.has_pairs or not n_rounds:
             return None
         if isinstance(interactions, str):
             n_columns = len(features.columns)
-            is_clear = n_rounds >= fewest_rounds and n_columns <= _MOST_COLUMNS
+            is_clear = response.asks_pairs(signal, n_rounds) and n_columns <= _MOST_COLUMNS
             interactions = max(_FEW_PAIRS, int(_PAIRS_PER_COLUMN * n_columns)) if is_clear else 0
         if not interactions:
             return None

@@ -23,6 +23,9 @@ from secretballot.schema import read_numbers
 
 #: Binary places of the weights of knots, so that sums over rows are exact.
 _WEIGHT_BITS = 8
+#: Share of an interval's public numbers that lie beyond the first knot, and beyond the last. With
+#: knots at the extremes of many public rows few private rows would have the ends' features.
+_END_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -183,12 +186,15 @@ def knots_between(bins: AdditiveBins, ends: Mapping[Hashable, tuple[float, float
 def public_ends(
     bins: AdditiveBins, columns: Sequence[PublicColumn]
 ) -> dict[Hashable, tuple[float, float]]:
-    """Return the ends of public numbers, but of those whose bins are single values."""
+    """Return numbers near both ends of public ones, but not where bins are single values."""
     ends = {}
     for column, own_bins in zip(columns, bins.columns, strict=True):
         if isinstance(own_bins, NumberBins):
             x = column.numbers()
-            spread = np.unique(x[~np.isin(x, own_bins.values)])
-            if len(spread) > len(own_bins.edges) + 1:
-                ends[own_bins.name] = (float(spread[0]), float(spread[-1]))
+            spread = x[~np.isin(x, own_bins.values)]
+            n_intervals = len(own_bins.edges) + 1
+            if len(np.unique(spread)) > n_intervals:
+                share = _END_SHARE / n_intervals
+                low, high = np.quantile(spread, [share, 1 - share]).tolist()
+                ends[own_bins.name] = (low, high)
     return ends

@@ -18,6 +18,8 @@ from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Rounds of residuals after the first, by the least ratio of its two errors.
 _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
+#: Fewest rounds with which pairs are asked by default.
+_FEWEST_PAIR_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,13 @@ class ClassResponse(ClassifierResponse):
         return {"model": model, "classes_learned": self.classes_learned}
 
     @property
-    def fewest_pair_rounds(self) -> int | None:
-        """Fewest rounds with which pairs are asked by default; pairs join with two classes."""
-        return 2 if len(self.classes) == 2 else None
+    def has_pairs(self) -> bool:
+        """True with two classes."""
+        return len(self.classes) == 2
+
+    def asks_pairs(self, signal: float, n_rounds: int) -> bool:
+        """Return whether pairs are asked by default: with few rounds noise would hide them."""
+        return n_rounds >= _FEWEST_PAIR_ROUNDS
 
     @property
     def has_direction(self) -> bool:

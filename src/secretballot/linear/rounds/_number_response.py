@@ -15,9 +15,11 @@ from secretballot.linear.rounds._response import FittedRounds, Response, RoundPl
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring import read_targets
 
-#: Rounds of residuals after the first, by the least ratio of its two errors.
-_ROUNDS = ((0.0, 2), (30.0, 4), (1500.0, 5))
-
+#: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
+#: round is that of the target's bounds, and later ones follow the residuals.
+_N_ROUNDS = 5
+#: Least ratio of signal to noise with which pairs are asked by default.
+_PAIR_SIGNAL = 300.0
 #: Largest distance of two rows' vectors, in units of the features' norm.
 _DIAMETER = 2.0
 
@@ -50,9 +52,13 @@ class NumberResponse(Response):
         )
 
     @property
-    def fewest_pair_rounds(self) -> int:
-        """Fewest rounds with which pairs are asked by default."""
-        return 5
+    def has_pairs(self) -> bool:
+        """Pairs may join the model."""
+        return True
+
+    def asks_pairs(self, signal: float, n_rounds: int) -> bool:
+        """Return whether pairs are asked by default: noise would hide them in a weak signal."""
+        return signal >= _PAIR_SIGNAL
 
     @property
     def is_smooth(self) -> bool:
@@ -70,8 +76,7 @@ class NumberResponse(Response):
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
         """Choose the number of sums of residuals after the first."""
-        ratio = signal**2 / n_public
-        return max(rounds for least, rounds in _ROUNDS if ratio >= least)
+        return _N_ROUNDS
 
     def mechanism(
         self, sigma: float, features: FeatureMap, weight: float | dict[str, float]

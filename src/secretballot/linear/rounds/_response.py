@@ -137,12 +137,21 @@ class Response(ABC):
         """Public facts for the ledger."""
 
     @property
-    def fewest_pair_rounds(self) -> int | None:
-        """Fewest rounds after the first with which pairs of columns are asked by default.
+    def has_pairs(self) -> bool:
+        """True if pairs of columns may join the model."""
+        return False
 
-        With fewer, noise would hide them. None: pairs can't join the model.
+    def asks_pairs(self, signal: float, n_rounds: int) -> bool:
+        """Return whether pairs of columns are asked by default. Noise may hide all of them.
+
+        Parameters
+        ----------
+        signal : float
+            Ratio of the rows' mean to the noise.
+        n_rounds : int
+            Number of sums of residuals after the first.
         """
-        return None
+        return False
 
     @property
     def has_rival(self) -> bool:
