@@ -176,6 +176,24 @@ def test_a_spend_is_synced_before_it_is_returned(path):
     ledger_file.transact(str(path), look, to="write")
 
 
+@pytest.mark.parametrize(("is_named", "mode"), [(True, "EXTRA"), (False, "OFF")])
+def test_only_a_ledger_that_outlives_its_process_is_synced(path, monkeypatch, is_named, mode):
+    accountant = basic_budget(path if is_named else None)
+    statements, connect = [], sqlite3.connect
+
+    def traced(*args, **kwargs):
+        opened = connect(*args, **kwargs)
+        opened.set_trace_callback(statements.append)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    for handle in (accountant, pickle.loads(pickle.dumps(accountant))):
+        statements.clear()
+        spend(handle)
+        modes = [line.split()[-1] for line in statements if "PRAGMA synchronous" in line]
+        assert modes == [mode]
+
+
 def test_a_full_disk_returns_nothing(path, monkeypatch):
     accountant = basic_budget(path, epsilon=100.0)
     spend(accountant)

@@ -16,7 +16,11 @@ T = TypeVar("T")
 
 
 def transact(
-    path: str, act: Callable[[sqlite3.Connection], T], *, to: Literal["read", "recover", "write"]
+    path: str,
+    act: Callable[[sqlite3.Connection], T],
+    *,
+    to: Literal["read", "recover", "write"],
+    is_durable: bool = True,
 ) -> T:
     """Run a function in one transaction; commit durably, or roll back on any exception.
 
@@ -25,7 +29,8 @@ def transact(
 
     ``to="read"`` changes nothing, and an interrupted write is an error. ``to="recover"`` rolls that
     write back first. That and ``to="write"`` need the lock of the mark (`holding`): SQLite's own
-    locks are lost when this process closes the file elsewhere.
+    locks are lost when this process closes the file elsewhere. With ``is_durable=False`` a commit
+    survives the process, and not a power failure.
     """
     with PROCESS_LOCK:
         # Opening a pipe would wait for a writer.
@@ -53,7 +58,7 @@ def transact(
                     # The journal is unlinked to commit, and EXTRA syncs the folder after that:
                     # a commit that has returned survives a power failure.
                     opened.execute("PRAGMA journal_mode = DELETE")
-                    opened.execute("PRAGMA synchronous = EXTRA")
+                    opened.execute(f"PRAGMA synchronous = {'EXTRA' if is_durable else 'OFF'}")
                     opened.execute("PRAGMA fullfsync = ON")
                 opened.execute("BEGIN IMMEDIATE" if to == "write" else "BEGIN DEFERRED")
                 answer = act(opened)

@@ -100,7 +100,7 @@ class FileStore:
             return mark
 
         def write_held(held: HeldMark) -> None:
-            held.advance(transact(self.name, write, to="write"), everywhere=True)
+            held.advance(self._commit(write), everywhere=True)
 
         with meaning(self):
             check_file_system(self.name, os.stat(self.name).st_dev)
@@ -144,14 +144,16 @@ class FileStore:
 
         def write_held(held: HeldMark) -> Written[T]:
             check_journal(self.name, held.mark)
-            written = transact(
-                self.name, lambda opened: act(FileRows(self.name, opened), held.mark), to="write"
-            )
+            written = self._commit(lambda opened: act(FileRows(self.name, opened), held.mark))
             held.advance(written.mark, everywhere=written.is_moved)
             return written
 
         check_not_foreign(self.name)
         return holding(self.name, write_held)
+
+    def _commit(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        # A temporary file is gone after a power failure, so that nobody could read what it lost.
+        return transact(self.name, act, to="write", is_durable=not self.is_temporary)
 
     def slots(self) -> Slots:
         """Read the mark without its lock."""
