@@ -28,8 +28,12 @@ _FEWEST_ROWS = 3
 FEWEST_PUBLIC_ROWS = 10
 #: Fewest public rows of a bin: one in so many of the rows, between two numbers.
 _BIN_FRACTION, _FEWEST_ROWS_PER_BIN, _MOST_ROWS_PER_BIN = 20, 4, 10
-#: With fewer public rows bins have equal widths.
+#: With fewer public rows bins have equal widths, where the column is not too skewed.
 FEW_PUBLIC_ROWS = 100
+#: A column is too skewed if the fullest bin of equal width holds this share of its public rows, and
+#: the fullest beside quantiles this share of that number. (Normal columns rarely are with 25 public
+#: rows and more. Of a frequent value, no edge divides the rows.)
+_SKEWED_SHARE, _SHARE_LEFT = 0.4, 0.6
 
 
 class AdditiveBins:
@@ -189,7 +193,8 @@ def public_bins(
     """Return bins of public columns: quantiles of numbers, and the categories that occur.
 
     Of few public rows bins are at private quantiles instead, or have equal widths, between declared
-    bounds where there are some. For the parameters see `declared_bins`.
+    bounds where there are some. (Half of the edges of skewed columns are public quantiles.) For the
+    parameters see `declared_bins`.
     """
     bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
@@ -227,7 +232,9 @@ def declared_bins(
     placed : mapping, default=None
         Bins of numbers at private quantiles.
     """
-    numbers = placed or {name: _equal_bins(name, n_bins, bounds[name]) for name in bounds}
+    numbers = placed or {
+        name: _even_bins(name, _equal_edges(n_bins, bounds[name])) for name in bounds
+    }
     return AdditiveBins(
         [
             _declared_categories(name, declared[name]) if name in declared else numbers[name]
@@ -236,9 +243,43 @@ def declared_bins(
     )
 
 
-def _equal_bins(name: Hashable, n_bins: int, bounds: tuple[float, float]) -> NumberBins:
-    """Return bins of equal width."""
-    edges = np.linspace(*bounds, n_bins + 1)[1:-1]
+def _equal_edges(n_bins: int, bounds: tuple[float, float]) -> Floats:
+    """Return the edges between bins of equal width."""
+    return np.linspace(*bounds, n_bins + 1)[1:-1]
+
+
+def _few_rows_edges(x: Floats, values: Floats, n_bins: int, bounds: tuple[float, float]) -> Floats:
+    """Return edges of equal widths, half of which are public quantiles in a skewed column.
+
+    Parameters
+    ----------
+    x : ndarray
+        Public numbers.
+    values : ndarray
+        Public values with a bin of their own.
+    n_bins : int
+    bounds : (float, float)
+        Ends of the outermost bins.
+    """
+    spread = x[~np.isin(x, values)].clip(*bounds)
+    equal = _equal_edges(n_bins, bounds)
+    fullest = _most_rows(spread, equal)
+    if fullest < max(_SKEWED_SHARE * len(x), _FEWEST_ROWS_PER_BIN):
+        return equal
+    n_quantiles = (n_bins - 1) // 2
+    quantiles = np.quantile(spread, np.linspace(0, 1, n_quantiles + 2)[1:-1])
+    mixed = np.union1d(_equal_edges(n_bins - n_quantiles, bounds), quantiles)
+    return mixed if _most_rows(spread, mixed) <= _SHARE_LEFT * fullest else equal
+
+
+def _most_rows(x: Floats, edges: Floats) -> int:
+    """Return the number of rows of the fullest bin."""
+    return int(np.bincount(np.searchsorted(edges, x), minlength=1).max())
+
+
+def _even_bins(name: Hashable, edges: Floats) -> NumberBins:
+    """Return bins whose shares of rows are taken to be equal."""
+    n_bins = len(edges) + 1
     return NumberBins(name, np.empty(0), edges, (np.arange(n_bins) + 0.5) / n_bins)
 
 
@@ -262,7 +303,7 @@ def _number_bins(
 ) -> NumberBins:
     """Return a bin for each frequent value, and intervals of all other values.
 
-    Intervals are those that are placed, quantiles, or equally wide where public rows are few.
+    Intervals are those that are placed, quantiles, or those of `_few_rows_edges`.
     """
     if placed is not None:
         frequent = _number_bins(column, n_bins, bounds)
@@ -272,7 +313,7 @@ def _number_bins(
     x = column.numbers()
     is_small = len(x) < FEW_PUBLIC_ROWS
     if is_small and bounds:
-        return _equal_bins(column.name, n_bins, bounds)
+        return _even_bins(column.name, _few_rows_edges(x, np.empty(0), n_bins, bounds))
     if not len(x):
         return NumberBins(column.name, np.empty(0), np.empty(0), np.array([0.5]))
     values, counts = np.unique(x, return_counts=True)
@@ -283,7 +324,7 @@ def _number_bins(
     else:
         if is_small:
             single = values[counts >= _MOST_ROWS_PER_BIN]
-            edges = np.linspace(values[0], values[-1], n_bins + 1)[1:-1]
+            edges = _few_rows_edges(x, single, n_bins, (values[0], values[-1]))
         else:
             single = values[counts >= max(SPIKE_SHARE * len(x), _FEWEST_ROWS)]
             spread = x[~np.isin(x, single)]
