@@ -18,6 +18,9 @@ from secretballot.linear.rounds._response import RoundPlan
 _BOUNDS = (0.25, 2.0)
 #: Prior standard deviation of the factor's logarithm: noise may hide the factor of a small fit.
 _PRIOR_DEVIATION = 0.25
+#: Error of the factor's logarithm that stays without noise, as residuals do not follow the model
+#: exactly: the logarithm is moved by as much towards 0.
+_MODEL_ERROR = 0.05
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class ScoreEquation:
         )
 
     def factor(self) -> float:
-        """Compute the factor that solves the equation, shrunk to 1 where errors may hide it."""
+        """Compute the factor that solves the equation, moved to 1 as far as errors explain it."""
         p = softmax(self.scores, axis=1)
         products = (p * self.products).sum(axis=1)
         spread = float(self.weights @ (products - self.weights @ products) ** 2)
@@ -114,7 +117,8 @@ class ScoreEquation:
             return gap**2 + variance * (logarithm / _PRIOR_DEVIATION) ** 2
 
         found = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
-        return float(np.exp(found.x))
+        size = max(abs(float(found.x)) - _MODEL_ERROR, 0.0)
+        return float(np.exp(np.copysign(size, found.x)))
 
     def _expected(self, factor: float) -> float:
         """Estimate the mean product if the true classes follow the scores times a factor."""
