@@ -98,7 +98,7 @@ def test_coefficients_are_equivariant_to_the_order_of_classes():
 
 
 def test_standard_errors_of_averaged_rounds_cover_the_noise():
-    drawn = [dense_rounds(0.02, seed=seed) for seed in range(12)]
+    drawn = [dense_rounds(0.02, seed=seed) for seed in range(40)]
     spread = np.std([posterior.coefficients for posterior in drawn], axis=0)[1:]
     stated = np.sqrt(np.mean([posterior.variances for posterior in drawn], axis=0))[1:]
     # The private rows are the same in all, so their sampling error is not in the spread.

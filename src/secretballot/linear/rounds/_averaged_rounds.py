@@ -9,6 +9,7 @@ from secretballot.linear.rounds._class_rounds import release_first_round
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
 from secretballot.linear.rounds._posterior import Groups, Posterior
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
+from secretballot.linear.rounds._score_factor import ScoreEquation
 
 #: Damping of the curvature in units of the noise times the features' norm, so that the scale of the
 #: features does not matter.
@@ -17,6 +18,12 @@ _DAMPING = 20.0
 _LARGEST_STEP, _RELATIVE_STEP = 10.0, 3.0
 #: Part of a step that goes on in the next one, and part of the rounds before the mean begins.
 _MOMENTUM, _DISCARDED = 0.5, 0.65
+#: Part of the rounds that say nothing of the factor of scores: their scores are far from the final
+#: ones, and errors of the reference rows count more.
+_FACTOR_DISCARDED = 0.15
+#: Curvature, in the units of the damping, below which coefficients are mostly noise and have little
+#: part in scores: they hardly count in the equation of the factor.
+_LEAST_CURVATURE = 0.05
 #: Rounds of residuals after the first.
 AVERAGED_ROUNDS = 39
 
@@ -24,8 +31,8 @@ AVERAGED_ROUNDS = 39
 def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedRounds:
     """Release sums of clipped residuals, and move the coefficients of all columns along each.
 
-    The coefficients are the mean over the last third of the rounds. See "Three classes and more"
-    in `docs/theory/logistic-regression.md`.
+    The coefficients are the mean over the last third of the rounds; of classes, times a factor. See
+    "Three classes and more" in `docs/theory/logistic-regression.md`.
     """
     return AveragedRounds(plan, residuals).finish()
 
@@ -45,10 +52,12 @@ class AveragedRounds:
         self._noise = residuals.clipping_norm * plan.mechanism.sigma / plan.rows.total
         first, self._reference = release_first_round(plan, residuals.scaled, start)
         self._released, self._rates = [first], list[float]()
+        self._asked = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
         curvature = self._reference.products(weights)[0]
         # Axes in which both the curvature and the prior precision are diagonal.
-        root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
+        self._precision = _prior_precision(features)
+        root = np.linalg.inv(np.linalg.cholesky(self._precision)).T
         scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
         self._scales, self._axes = np.maximum(scales, 0.0), root @ axes
         self._damped = self._scales + _DAMPING * self._noise * features.norm
@@ -78,12 +87,15 @@ class AveragedRounds:
         n_done, n_rounds = len(self._rates), self.plan.n_rounds
         n_discarded = int(_DISCARDED * n_rounds)
         coefficients = self.advance(n_rounds - n_done, max(n_discarded - n_done, 0))
-        errors = self._errors(coefficients, max(n_discarded, n_done))
+        responses = self._responses(coefficients, max(n_discarded, n_done))
+        errors = self._errors(coefficients, responses)
         variances, centred = _variances(self._axes, errors, self.plan.features.groups)
         # The metric of the damped objective, which the steps descend.
         covariance = np.zeros((len(coefficients),) * 2)
         covariance[1:, 1:] = (self._axes / self._damped) @ self._axes.T
         posterior = Posterior(coefficients, variances, centred, np.empty(0), covariance)
+        if self.residuals.has_score_factor:
+            posterior = posterior.scaled(self._score_factor(coefficients, responses))
         return FittedRounds(
             posterior, self._released, self.plan.features, reference=self._reference
         )
@@ -94,6 +106,7 @@ class AveragedRounds:
         if self._rates:
             sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
             self._released.append(self.plan.release(self.plan.mechanism, sums))
+        self._asked.append(self._coefficients.copy())
         scale = residuals.clipping_norm / rows.total
         mean, slope = residuals.read(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
@@ -106,23 +119,50 @@ class AveragedRounds:
         self._step = _MOMENTUM * self._step + scaled_axes @ (self._axes.T @ mean)
         self._coefficients[1:] += self._step
 
-    def _errors(self, coefficients: Floats, n_discarded: int) -> Floats:
-        """Compute the variances of the mean coefficients along the axes: (n_axes, n_columns).
+    def _responses(self, coefficients: Floats, n_discarded: int) -> Floats:
+        """Compute the part of each round's error in the mean coefficients, along the axes.
 
-        One column in the axes of the curvature: each round adds its error, and keeps a part.
+        Each round adds its error, and keeps a part.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_rounds, n_axes)
         """
-        slopes, squares = self.residuals.moments(self._reference, self._limits, coefficients)
-        scales, inverse_slope = self._scales, self.residuals.inverse_slope
+        slopes, _ = self.residuals.moments(self._reference, self._limits, coefficients)
         factors = np.array(self._rates)[:, None] / self._damped
-        errors = np.empty((len(scales), len(slopes)))
-        for column, (slope, square) in enumerate(zip(slopes, squares, strict=True)):
-            pulls = factors * inverse_slope * slope * scales
-            responses = factors * _mean_responses(pulls, n_discarded)
-            sampling = square * inverse_slope * scales / self.plan.rows.total
-            errors[:, column] = (
-                self._noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
-            )
-        return errors
+        pulls = factors * self.residuals.inverse_slope * self._scales
+        return np.stack([factors * _mean_responses(slope * pulls, n_discarded) for slope in slopes])
+
+    def _errors(self, coefficients: Floats, responses: Floats) -> Floats:
+        """Compute the variances of the mean coefficients along the axes: (n_axes, n_columns)."""
+        _, squares = self.residuals.moments(self._reference, self._limits, coefficients)
+        sampling = self.residuals.inverse_slope * self._scales / self.plan.rows.total
+        noise = self._noise**2 * (responses**2).sum(axis=1)
+        return np.asarray((noise + np.outer(squares, sampling) * responses.sum(axis=1) ** 2).T)
+
+    def _score_factor(self, coefficients: Floats, responses: Floats) -> float:
+        """Estimate the factor of all scores from the released sums along the coefficients."""
+        first = int(_FACTOR_DISCARDED * len(self._rates))
+        least = _LEAST_CURVATURE * self._noise * self.plan.features.norm
+        shares = self._scales / (self._scales + least)
+        along_axes = self._axes.T @ (self._precision @ coefficients[1:])
+        direction = self._axes @ (shares[:, None] * along_axes)
+        scale = self.residuals.clipping_norm / self.plan.rows.total
+        products = [scale * (direction * sums).sum() for sums in self._released[first:]]
+        # The noise of a round is a part of the coefficients. It is centred over the classes.
+        n_classes = coefficients.shape[1]
+        overlaps = responses[:, first:].mean(axis=1) @ (shares * (self._axes**2).sum(axis=0))
+        overlap = self._noise**2 * (1 - 1 / n_classes) * float(overlaps.sum())
+        return ScoreEquation.of_rounds(
+            self.plan,
+            self._reference,
+            self.residuals,
+            self._asked[first:],
+            coefficients,
+            direction,
+            released=float(np.mean(products)) - overlap,
+            variance=self._noise**2 * float((direction**2).sum()) / len(products),
+        ).factor()
 
 
 def _prior_precision(features: FeatureMap) -> Floats:

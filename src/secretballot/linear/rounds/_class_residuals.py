@@ -99,6 +99,11 @@ class ClippedClasses(ClippedResiduals):
         """Residuals in units of the clipping norm."""
         return self.residuals.times(lambda p: np.full(len(p), 1 / _CLIPPING_NORM))
 
+    @property
+    def has_score_factor(self) -> bool:
+        """True: clipping shortens the residuals of unexpected classes most."""
+        return True
+
     def read(
         self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, float]:
@@ -120,6 +125,10 @@ class ClippedClasses(ClippedResiduals):
         own_squares = p * (factors * (1 - p)) ** 2
         other_squares = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
         return reference.weights @ slopes, reference.weights @ (own_squares + other_squares)
+
+    def score_products(self, p: Floats, limits: Floats, scores: Floats) -> Floats:
+        """Compute the products of clipped residuals and scores, for each true class."""
+        return np.asarray(_factors(p, limits) * (scores - (p * scores).sum(axis=1, keepdims=True)))
 
 
 def _factors(p: Floats, limits: Floats) -> Floats:

@@ -35,6 +35,14 @@ class ClippedResiduals(ABC):
         They are clipped where they are summed.
         """
 
+    @property
+    def has_score_factor(self) -> bool:
+        """True if `read` leaves the expectation of clipped residuals in means.
+
+        Scores are then too large, and get a factor.
+        """
+        return False
+
     @abstractmethod
     def read(
         self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
@@ -63,3 +71,16 @@ class ClippedResiduals(ABC):
         self, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, Floats]:
         """Compute each column's mean slope of clipped residuals, and their mean square."""
+
+    def score_products(self, p: Floats, limits: Floats, scores: Floats) -> Floats:
+        """Compute the products of clipped residuals and scores, for each true class.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n_rows, n_columns)
+            Probabilities from which the residuals are taken.
+        limits : ndarray of shape (n_rows, 1)
+            Largest lengths of residuals, in units of the clipping norm.
+        scores : ndarray of shape (n_rows, n_columns)
+        """
+        raise NotImplementedError

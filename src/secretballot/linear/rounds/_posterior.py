@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -119,6 +119,16 @@ class Posterior:
         """Return coefficients of 0 with this prior variance, before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
         return cls(zeros, zeros, zeros, np.full(n_groups, variance))
+
+    def scaled(self, factor: float) -> Posterior:
+        """Return the posterior of the coefficients times a factor."""
+        return replace(
+            self,
+            coefficients=factor * self.coefficients,
+            variances=factor**2 * self.variances,
+            centred_variances=factor**2 * self.centred_variances,
+            covariance=None if self.covariance is None else factor**2 * self.covariance,
+        )
 
     def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
         """Return the posterior with more groups of these sizes, whose coefficients are 0.

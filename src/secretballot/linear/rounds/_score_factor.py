@@ -1,0 +1,126 @@
+"""Factor of all scores of a fit, estimated from the sums that its rounds released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from secretballot.linear.features import AdditiveBins, Design, Floats
+from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._response import RoundPlan
+
+#: Smallest and largest factor.
+_BOUNDS = (0.25, 2.0)
+#: Prior standard deviation of the factor's logarithm: noise may hide the factor of a small fit.
+_PRIOR_DEVIATION = 0.25
+#: Error of the factor's logarithm that stays without noise, as residuals do not follow the model
+#: exactly: the logarithm is moved by as much towards 0.
+_MODEL_ERROR = 0.05
+
+
+@dataclass(frozen=True)
+class ScoreEquation:
+    """Released mean product of residuals and scores, and its expectation under a factor.
+
+    The product of a row is the sum, over the classes, of its clipped residuals times the scores of
+    a direction, averaged over rounds. See "The factor of scores" in
+    `docs/theory/logistic-regression.md`.
+
+    Attributes
+    ----------
+    released : float
+        Mean product over the private rows, less the part that noise has in it.
+    variance : float
+        Variance of its noise.
+    products : ndarray of shape (n_rows, n_classes)
+        Product of each reference row, for each true class.
+    scores : ndarray of shape (n_rows, n_classes)
+        Scores of the reference rows, to be multiplied by the factor.
+    weights : ndarray of shape (n_rows,)
+        Weights of the reference rows; their sum is 1.
+    effective_size : float
+        Number of public rows with which the expectation would be as accurate.
+    """
+
+    released: float
+    variance: float
+    products: Floats
+    scores: Floats
+    weights: Floats
+    effective_size: float
+
+    @classmethod
+    def of_rounds(
+        cls,
+        plan: RoundPlan,
+        reference: ReferenceRows,
+        residuals: ClippedResiduals,
+        rounds: Sequence[Floats],
+        coefficients: Floats,
+        direction: Floats,
+        *,
+        released: float,
+        variance: float,
+    ) -> ScoreEquation:
+        """Compute the products of reference rows, averaged over rounds.
+
+        Of dense features public rows alone are taken: synthetic rows with permuted columns have
+        scores of another size.
+
+        Parameters
+        ----------
+        plan : RoundPlan
+        reference : ReferenceRows
+        residuals : ClippedResiduals
+        rounds : sequence of ndarray of shape (1 + n_features, n_classes)
+            Coefficients at which residuals were released.
+        coefficients : ndarray of shape (1 + n_features, n_classes)
+            Final coefficients.
+        direction : ndarray of shape (n_features, n_classes)
+        released, variance : float
+            See the attributes.
+        """
+        if not isinstance(plan.features, AdditiveBins):
+            assert isinstance(plan.public, np.ndarray)
+            n_public = len(plan.public)
+            weights = np.full(n_public, 1 / n_public)
+            reference = ReferenceRows(Design(plan.public), weights, float(n_public))
+        limits = reference.design.residual_limits(plan.features.norm)
+        along = reference.design.decision(direction, 0.0)
+        products = [
+            residuals.score_products(reference.probabilities(asked), limits, along)
+            for asked in rounds
+        ]
+        return cls(
+            released,
+            variance,
+            np.mean(products, axis=0),
+            reference.scores(coefficients),
+            reference.weights,
+            reference.effective_size,
+        )
+
+    def factor(self) -> float:
+        """Compute the factor that solves the equation, moved to 1 as far as errors explain it."""
+        p = softmax(self.scores, axis=1)
+        products = (p * self.products).sum(axis=1)
+        spread = float(self.weights @ (products - self.weights @ products) ** 2)
+        variance = self.variance + spread / self.effective_size
+
+        def loss(logarithm: float) -> float:
+            gap = self.released - self._expected(float(np.exp(logarithm)))
+            return gap**2 + variance * (logarithm / _PRIOR_DEVIATION) ** 2
+
+        found = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
+        size = max(abs(float(found.x)) - _MODEL_ERROR, 0.0)
+        return float(np.exp(np.copysign(size, found.x)))
+
+    def _expected(self, factor: float) -> float:
+        """Estimate the mean product if the true classes follow the scores times a factor."""
+        p = softmax(factor * self.scores, axis=1)
+        return float(self.weights @ (p * self.products).sum(axis=1))
