@@ -55,8 +55,8 @@ from secretballot.linear.rounds import (
     Response,
     RivalPlan,
     RoundPlan,
+    rank_error_ratio,
     resized,
-    shows_correlations,
 )
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, column_names
@@ -212,7 +212,8 @@ def _run(
     asks_ranks = data.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
         sigma = calibrate(n_rows=n_releases + 1).sigma
-        asks_ranks = shows_correlations(sigma, len(features.columns), data.total, n_public)
+        ratio = rank_error_ratio(sigma, len(features.columns), data.total, n_public)
+        asks_ranks = ratio < response.rank_error
     n_releases += asks_ranks
     mechanism = calibrate(n_rows=n_releases)
     note: dict[str, object] = {

@@ -22,7 +22,7 @@ from secretballot.linear.rounds._response import (
     RivalPlan,
     RoundPlan,
 )
-from secretballot.linear.rounds._synthetic_rows import shows_correlations
+from secretballot.linear.rounds._synthetic_rows import rank_error_ratio
 
 __all__ = [
     "BinnedResiduals",
@@ -44,5 +44,5 @@ __all__ = [
     "Targets",
     "centred_coefficients",
     "resized",
-    "shows_correlations",
+    "rank_error_ratio",
 ]

@@ -23,6 +23,9 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 #: Passes that compute the errors anew, updates of the prior variances in each, and the change of
 #: a prediction, in standard deviations of the target, at which passes end.
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
+#: Largest mean square of a round's deviations from the model, in units of their errors, at which
+#: reference rows are trusted. It is some .8 where they are like the private rows.
+_LARGEST_MISFIT = 1.6
 #: Initial prior variance of a group's coefficients, in units of the target's variance.
 INITIAL_VARIANCE = 0.1
 #: In the same units. No effect varies more than the target: a wider prior would fit noise. The
@@ -99,7 +102,8 @@ def fit_number_posterior(
     """Fit the coefficients to all released rounds by generalised least squares.
 
     The errors of a round are the noise, the sampling of private rows, and the difference between
-    reference and private rows, which follows from the coefficients' own posterior.
+    reference and private rows, which follows from the coefficients' own posterior. Where a round
+    deviates by far more than its errors, reference rows count as fewer.
 
     Parameters
     ----------
@@ -118,9 +122,10 @@ def fit_number_posterior(
     sums, products = reference.means(ones), reference.products(ones)[0]
     slopes = np.concatenate([sums, products], axis=1)
     covariance = np.zeros((len(values), len(values)))
+    trusted = reference
     for pass_ in range(_PASSES):
-        precision, target = np.zeros_like(covariance), np.zeros(len(values))
-        errors = _error_covariances(rounds, reference, values, covariance, slopes, n_people)
+        precision, target, equations = np.zeros_like(covariance), np.zeros(len(values)), []
+        errors = _error_covariances(rounds, trusted, values, covariance, slopes, n_people)
         for round_, error in zip(rounds, errors, strict=True):
             root = cholesky(error, overwrite_a=True, check_finite=False)
             released_slopes = slopes[: len(round_.mean)]
@@ -130,6 +135,7 @@ def fit_number_posterior(
             joint = gram(white)  # its last row is of the means
             precision += joint[:-1, :-1]
             target += joint[-1, :-1]
+            equations.append(white)
         before = values
         for _ in range(_VARIANCE_UPDATES):
             prior = prior_precision(groups, prior_variances, len(values))
@@ -137,6 +143,11 @@ def fit_number_posterior(
             covariance = inverse(precision + prior)
             values = product(covariance, target)
             prior_variances = updated_variances(groups, values, covariance, hyperprior)
+        deviations = [product(white, np.append(-values, 1.0)) for white in equations]
+        misfit = max(float(np.mean(deviation**2)) for deviation in deviations)
+        if misfit > _LARGEST_MISFIT or trusted.effective_size < reference.effective_size:
+            size = min(trusted.effective_size / misfit, reference.effective_size)
+            trusted = replace(trusted, effective_size=size)
         if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
             break
     return Posterior(

@@ -61,6 +61,11 @@ class NumberResponse(Response):
         return signal >= _PAIR_SIGNAL
 
     @property
+    def rank_error(self) -> float:
+        """Coefficients of columns that go together diverge if reference rows show less of it."""
+        return 0.3
+
+    @property
     def is_smooth(self) -> bool:
         """Effects of numbers are piecewise linear."""
         return True

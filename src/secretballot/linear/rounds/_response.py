@@ -154,6 +154,14 @@ class Response(ABC):
         return False
 
     @property
+    def rank_error(self) -> float:
+        """Largest ratio of the errors of released correlations of ranks, and of public ones.
+
+        Below it they are released, beside few public rows.
+        """
+        return 0.1
+
+    @property
     def has_rival(self) -> bool:
         """True if kernel features may take the place of additive ones."""
         return False

@@ -31,9 +31,8 @@ _LARGEST_CORRELATION = 0.95
 #: of values, and of missing cells, whose effect no neighbouring bin limits. Shares of missing cells
 #: must also differ by so many standard deviations of the noise, as most columns have no such cells.
 _LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING, _LARGEST_NOISE = 5.0, 2.5, 4.0
-#: Usual variance of ranks, and the largest ratio of the errors of their released correlations and
-#: of public ones at which they are released.
-_RANK_VARIANCE, _ERROR_RATIO = 0.3, 0.1
+#: Usual variance of ranks.
+_RANK_VARIANCE = 0.3
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
 
@@ -94,8 +93,8 @@ def copula_reference_rows(
     return reference.raked(unlike) if unlike else reference
 
 
-def shows_correlations(sigma: float, n_columns: int, total: float, n_public: int) -> bool:
-    """Return whether released correlations of ranks are far more precise than those of public rows.
+def rank_error_ratio(sigma: float, n_columns: int, total: float, n_public: int) -> float:
+    """Compute the ratio of the errors of released correlations of ranks and of public ones.
 
     Parameters
     ----------
@@ -107,8 +106,7 @@ def shows_correlations(sigma: float, n_columns: int, total: float, n_public: int
     n_public : int
         Number of public rows.
     """
-    error = sigma * float(np.sqrt(n_columns)) / (2 * total * _RANK_VARIANCE)
-    return error < _ERROR_RATIO / float(np.sqrt(n_public))
+    return sigma * float(np.sqrt(n_columns * n_public)) / (2 * total * _RANK_VARIANCE)
 
 
 @dataclass(frozen=True)
