@@ -130,10 +130,25 @@ def test_pairs_are_not_asked_where_noise_would_hide_them():
     assert response.asks_pairs(1_000.0, 5)
 
 
+def test_rare_categories_join_the_others_in_regressions_of_a_weak_signal():
+    rng = np.random.default_rng(0)
+    names = np.array(["often", *(f"rare {number}" for number in range(20))])
+    rows = pd.DataFrame(
+        {"kind": names[np.where(rng.random(5_400) < 0.9, 0, rng.integers(1, 21, 5_400))]}
+    )
+    rows["x"], y = rng.normal(size=(2, len(rows)))
+    shown = {}
+    for epsilon in (0.1, 100.0):
+        fit = model(epsilon, target_bounds=(-4, 4), interactions=0)
+        fit.fit(rows[:2_400], y[:2_400], X_public=PublicData(rows[2_400:]))
+        shown[epsilon] = len(fit.terms()[0].labels)
+    assert shown == {0.1: 2, 100.0: 22}
+
+
 def test_the_whole_budget_is_spent_and_no_more(fitted):
     assert 0.99 < fitted.accountant.spent().share <= 1
-    # The check, two reservations, the pairs, all rounds, and two settlements.
-    assert len(fitted.accountant.entries()) == 1 + 2 + 1 + (1 + fitted.n_rounds_) + 2
+    # The check, two reservations, the pairs, the ranks, all rounds, and two settlements.
+    assert len(fitted.accountant.entries()) == 1 + 2 + 1 + 1 + (1 + fitted.n_rounds_) + 2
 
 
 def test_declared_columns_need_no_public_rows():

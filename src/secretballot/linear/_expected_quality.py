@@ -56,12 +56,13 @@ _CLASSES = Prospects(
     ),
 )
 _NUMBERS = Prospects(
-    "two tables (ages in Adult, credit limits)",
+    "three tables (prices of diamonds, ages in Adult, credit limits)",
     "R^2",
     (
-        Prospect(100.0, -2.8, 0.64),
-        Prospect(400.0, 0.80, 0.88),
-        Prospect(math.inf, 0.91, 0.92),
+        Prospect(30.0, -1.36, 0.29),
+        Prospect(100.0, 0.42, 0.92),
+        Prospect(400.0, 0.81, 0.96),
+        Prospect(math.inf, 0.91, 0.97),
     ),
 )
 #: Ratios are divided by the root of the number of labels, which share a vector's length.

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 #: Public rows that are used; the sampling error of more is less than the noise.
 _MOST_PUBLIC_ROWS = 20_000
+#: Share of public rows, times the square of the number of bins, below which a category has no
+#: feature of its own in regressions: noise would hide its effect, and only add to the others'.
+_RARE_SHARE = 0.1
 
 
 def first_kind(model: LinearModel) -> str | TransformerMixin:
@@ -123,8 +126,10 @@ def feature_map(
     columns = data.public_columns(categories)
     bounds = checked_bounds(model, columns, categories)
     if kind == "additive":
-        bins = public_bins(columns, size.n_bins, categories, bounds, placed)
-        if data.response.is_smooth:
+        is_smooth = data.response.is_smooth
+        least_share = _RARE_SHARE / size.n_bins**2 if is_smooth else 0.0
+        bins = public_bins(columns, size.n_bins, categories, bounds, placed, least_share)
+        if is_smooth:
             bins = knots_between(bins, public_ends(bins, columns))
         refuse_categories(bins, data.directions)
         return nullable_bins(bins.in_order(data.directions, columns), data.days), "public"

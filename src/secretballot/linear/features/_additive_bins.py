@@ -189,12 +189,18 @@ def public_bins(
     declared: Categories,
     bounds: Mapping[Hashable, tuple[float, float]] | None = None,
     placed: Mapping[Hashable, NumberBins] | None = None,
+    least_share: float = 0.0,
 ) -> AdditiveBins:
     """Return bins of public columns: quantiles of numbers, and the categories that occur.
 
     Of few public rows bins are at private quantiles instead, or have equal widths, between declared
     bounds where there are some. (Half of the edges of skewed columns are public quantiles.) For the
-    parameters see `declared_bins`.
+    other parameters see `declared_bins`.
+
+    Parameters
+    ----------
+    least_share : float, default=0.0
+        Share of public rows below which a category that is not declared joins the others.
     """
     bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
@@ -206,7 +212,7 @@ def public_bins(
                 is_integer=column.has_integers(),
             )
             if column.is_number
-            else _public_categories(column)
+            else _public_categories(column, least_share)
             for column in columns
         ]
     )
@@ -288,11 +294,13 @@ def _declared_categories(name: Hashable, categories: Sequence[Hashable]) -> Cate
     return CategoryBins(name, np.unique(names))
 
 
-def _public_categories(column: PublicColumn) -> CategoryBins:
-    if column.categories is not None:
-        return _declared_categories(column.name, column.categories)
+def _public_categories(column: PublicColumn, least_share: float) -> CategoryBins:
     categories, counts = np.unique(column.texts(), return_counts=True)
-    return CategoryBins(column.name, categories[counts >= _FEWEST_ROWS])
+    least = least_share * counts.sum()
+    if column.categories is None:
+        return CategoryBins(column.name, categories[counts >= max(least, _FEWEST_ROWS)])
+    named = _declared_categories(column.name, column.categories)
+    return replace(named, categories=np.setdiff1d(named.categories, categories[counts < least]))
 
 
 def _number_bins(
