@@ -59,9 +59,9 @@ _NUMBERS = Prospects(
     "three tables (prices of diamonds, ages in Adult, credit limits)",
     "R^2",
     (
-        Prospect(30.0, -1.36, 0.29),
-        Prospect(100.0, 0.42, 0.92),
-        Prospect(400.0, 0.81, 0.96),
+        Prospect(30.0, -1.28, 0.24),
+        Prospect(100.0, 0.48, 0.92),
+        Prospect(400.0, 0.80, 0.96),
         Prospect(math.inf, 0.91, 0.97),
     ),
 )
