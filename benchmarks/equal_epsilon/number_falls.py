@@ -83,9 +83,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DEFAULT.with_name("number_falls.jsonl"))
     parser.add_argument("--table", action="store_true", help="only the table of what was run")
     parser.add_argument("--quick", action="store_true", help="ages in Adult, two cells, two seeds")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], epsilons=[1.0], pools=[100, 400], seeds=2)
     given = parser.parse_args()
-    if given.quick:
-        given.sets, given.epsilons, given.pools, given.seeds = ["adult"], [1.0], [100, 400], 2
     warnings.simplefilter("ignore")  # noise is seeded
     done = {key for key, _ in read(given.out)}
     for seed, name in itertools.product([] if given.table else range(given.seeds), given.sets):

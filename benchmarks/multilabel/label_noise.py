@@ -65,9 +65,9 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.3, 0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="emotions, one epsilon and seed")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["emotions"], epsilons=[1.0], seeds=1)
     given = parser.parse_args()
-    if given.quick:
-        given.sets, given.epsilons, given.seeds = ["emotions"], [1.0], 1
     warnings.simplefilter("ignore")  # noise is seeded
     shares = []
     print(f"{'':<24}{'epsilon':>8}{'signal':>8}{'AUC - .5':>10}{'kept':>7}")

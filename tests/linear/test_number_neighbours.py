@@ -34,7 +34,9 @@ def random_posterior(monkeypatch):
 
     def fit_number_posterior(rounds, reference, groups, start, n_people):
         generator = np.random.default_rng(len(rounds))
-        return replace(start, coefficients=generator.normal(scale=1e-4, size=start.variances.shape))
+        shape = start.variances.shape
+        coefficients = generator.normal(scale=1e-4, size=shape)
+        return replace(start, coefficients=coefficients, covariance=np.eye(len(coefficients)))
 
     monkeypatch.setattr(_number_rounds, "fit_number_posterior", fit_number_posterior)
     monkeypatch.setattr(ResidualHistogram, "efficient_scale", lambda *_: 1.0)
@@ -83,7 +85,7 @@ def test_noise_grows_with_the_cells_of_pairs():
     X, y = random_numbers(rng, 200), rng.uniform(-1, 1, size=200)
     mechanisms = [mechanism for mechanism, _ in asked(X, y, X[:60] + 0.1, n_bins=4)]
     diameters = [mechanism.diameter for mechanism in mechanisms]
-    assert len(mechanisms) == 5
+    assert len(mechanisms) == 6
     assert diameters[-1] > diameters[0]  # the made-up answers let pairs join
     ratios = [mechanism.sigma / mechanism.diameter for mechanism in mechanisms]
     assert min(ratios) >= ratios[0]

@@ -13,8 +13,7 @@ from secretballot.inspection import TermsDisplay
 from secretballot.linear import PairTerm
 from secretballot.linear.features import CategoryBins, NumberBins
 from secretballot.linear.rounds import _class_rounds, _pair_rounds
-from secretballot.linear.rounds._pair_rounds import resized
-from secretballot.linear.rounds._pair_test import PairTest, discoveries
+from secretballot.linear.rounds._pair_rounds import PairTest, discoveries, resized
 from secretballot.mechanisms import VectorSum
 
 MASS = np.outer([0.1, 0.2, 0.3, 0.4], [0.5, 0.3, 0.15, 0.05])

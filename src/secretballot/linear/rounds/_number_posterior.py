@@ -62,6 +62,11 @@ class NumberRound:
     scale: float
     noise: float | Floats
 
+    @property
+    def clipping_bias(self) -> float:
+        """Bias of the mean if all clipped residuals had one sign, and were half a scale longer."""
+        return (1 - self.unclipped) * self.scale / 2
+
     def centred(self, means: Floats, mean_errors: Floats | float, variance: float) -> NumberRound:
         """Return the first round with residuals from the mean target, instead of from 0.
 

@@ -37,6 +37,8 @@ from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 _VOTE_BITS = 12
 #: Factor of the last round's scale: clipping less moves means of skewed targets less.
 _LAST_FACTOR = 1.5
+#: Standard errors beyond which an estimated mean residual is not taken for noise.
+_CLEAR_MOVE = 2.0
 #: Share of the target's variance that may be lost where residuals are clipped less: clipping moves
 #: means where the law of residuals differs between rows.
 _TOLERANCE = 0.0003
@@ -214,8 +216,7 @@ def mean_residual(
     present = float(reference.means(np.ones((len(reference.weights), 1)))[:n_features].sum())
     present /= n_columns
     noise = float(np.ravel(round_.noise)[0]) * n_features**0.5 / n_columns
-    bias = (1 - round_.unclipped) * round_.scale / 2
-    variance = (noise**2 + bias**2) / round_.unclipped**2 + score_variance
+    variance = (noise**2 + round_.clipping_bias**2) / round_.unclipped**2 + score_variance
     return (clipped / round_.unclipped - score) / present, variance / present**2
 
 
@@ -224,8 +225,12 @@ def move_intercept(
     rounds: Sequence[NumberRound],
     reference: ReferenceRows,
     means: FeatureMeans,
+    clipping_bias: float,
 ) -> Posterior:
-    """Move the intercept to where these rounds estimate that the mean residual is 0.
+    """Move the intercept towards where these rounds estimate that the mean residual is 0.
+
+    It moves as far as the error of the estimate is less than that of the posterior's mean score,
+    which is larger where the estimate stands out of its error.
 
     Parameters
     ----------
@@ -234,12 +239,21 @@ def move_intercept(
         The first one of the fit, in which nothing is clipped, and others.
     reference : ReferenceRows
     means : FeatureMeans
+    clipping_bias : float
+        Usual bias of the posterior's mean score, as most rounds clip.
     """
     values = posterior.coefficients[:, 0]
     estimates = [mean_residual(round_, reference, means, values) for round_ in rounds]
     residuals, variances = np.array(estimates).T
+    ones = np.ones((len(reference.weights), 1))
+    mean_row = np.append(1.0, reference.means(ones))
+    assert posterior.covariance is not None
+    estimate = float(np.average(residuals, weights=1 / variances))
+    variance = 1 / float(np.sum(1 / variances))
+    own_variance = float(mean_row @ posterior.covariance @ mean_row) + clipping_bias**2
+    own_variance += max(estimate**2 - _CLEAR_MOVE**2 * variance, 0.0)
     coefficients = posterior.coefficients.copy()
-    coefficients[0] += np.average(residuals, weights=1 / variances)
+    coefficients[0] += own_variance / (own_variance + variance) * estimate
     return replace(posterior, coefficients=coefficients)
 
 
@@ -298,7 +312,8 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     if means is not None:
         # Nothing was clipped in the first round, and little in the last.
         least_clipped = [first, *done[1:][-1:]]
-        posterior = move_intercept(posterior, least_clipped, reference, means)
+        clipping_bias = float(np.mean([round_.clipping_bias for round_ in done]))
+        posterior = move_intercept(posterior, least_clipped, reference, means, clipping_bias)
     change = posterior.coefficients[:, 0] - done[-1].coefficients
     moved = float(reference.weights @ reference.scores(change))
     histogram = replace(histogram, moved=moved)
