@@ -59,8 +59,8 @@ _NUMBERS = Prospects(
     "three tables (prices of diamonds, ages in Adult, credit limits)",
     "R^2",
     (
-        Prospect(30.0, -1.28, 0.24),
-        Prospect(100.0, 0.48, 0.92),
+        Prospect(30.0, -0.07, 0.38),
+        Prospect(100.0, 0.52, 0.92),
         Prospect(400.0, 0.80, 0.96),
         Prospect(math.inf, 0.91, 0.97),
     ),
