@@ -77,7 +77,7 @@ def test_few_public_rows_are_no_worse_than_none(monkeypatch):
     rows = PublicData(pool, may_be_private=True)  # some are alike by chance
     none = loss(None)
     assert loss(rows) < none + 0.002
-    monkeypatch.setattr(Response, "rank_error", 0.0)  # correlations of the rows alone
+    monkeypatch.setattr(Response, "largest_rank_error", 0.0)  # correlations of the rows alone
     assert loss(rows) > none + 0.005
 
 
@@ -95,7 +95,7 @@ def test_correlations_are_released_wherever_that_is_far_more_precise(monkeypatch
         return sum(reservation.event == "draw" for reservation in reserved)
 
     few, many = n_releases(0.5), n_releases(40.0)
-    monkeypatch.setattr(Response, "rank_error", 0.0)
+    monkeypatch.setattr(Response, "largest_rank_error", 0.0)
     assert n_releases(0.5) == few
     assert n_releases(40.0) == many - 1
 

@@ -180,7 +180,7 @@ def test_ranks_beside_few_public_rows_move_by_their_charge(n_classes, monkeypatc
     case = random_numbers(rng, 41), np.arange(41) % n_classes, random_numbers(rng, 60)
     how = {"classes": range(n_classes), **KINDS["additive"]}
     without = len(asked(*case, **how))
-    monkeypatch.setattr(Response, "rank_error", np.inf)
+    monkeypatch.setattr(Response, "largest_rank_error", np.inf)
     assert len(asked(*case, **how)) == without + 1
     assert (0.9 if n_classes == 2 else 0.7) < row_neighbours(n_classes, "additive") <= 1
     assert 0.5 < owner_neighbours("additive", n_classes) <= 1

@@ -1,4 +1,4 @@
-"""Prospects of a fit: what noise left of models of certain tables, by the signal-to-noise ratio."""
+"""Quality that noise left to models of certain tables, by the ratio of signal to noise."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ class Prospect(NamedTuple):
     loss: float = math.nan
 
 
-class Prospects(NamedTuple):
-    """Quality of models of certain tables.
+class MeasuredQuality(NamedTuple):
+    """Quality of models of certain tables, by the ratio of signal to noise.
 
     Attributes
     ----------
-    tables, score : str
+    tables : str
+        Names of the tables.
+    score : str
+        Name of the score.
     steps : tuple of Prospect
         By ascending ratio.
     """
@@ -45,7 +48,7 @@ class Prospects(NamedTuple):
 
 
 #: Measured by benchmarks/equal_epsilon/noise_loss.py, and by benchmarks/multilabel/label_noise.py.
-_CLASSES = Prospects(
+_CLASSES = MeasuredQuality(
     "three tables (Adult, Bank, Credit)",
     "AUC above .5",
     (
@@ -55,7 +58,7 @@ _CLASSES = Prospects(
         Prospect(math.inf, 0.97, 1.0, 0.007),
     ),
 )
-_NUMBERS = Prospects(
+_NUMBERS = MeasuredQuality(
     "three tables (prices of diamonds, ages in Adult, credit limits)",
     "R^2",
     (
@@ -66,7 +69,7 @@ _NUMBERS = Prospects(
     ),
 )
 #: Ratios are divided by the root of the number of labels, which share a vector's length.
-_LABELS = Prospects(
+_LABELS = MeasuredQuality(
     "five tables (scene, emotions, enron, corel5k, bibtex)",
     "AUC above .5",
     (
@@ -83,7 +86,7 @@ _LITTLE = 0.5
 
 def expected_quality(signal: float, response: Response) -> str:
     """Describe what models of certain tables kept at such a ratio."""
-    tables, score, _ = _prospects(response)
+    tables, score, _ = _measured_quality(response)
     prospect = _prospect(signal, response)
     start = f"At this ratio of signal to noise models of {tables}"
     if prospect.least < 0:
@@ -115,27 +118,27 @@ def _range(prospect: Prospect) -> str:
 
 
 def _prospect(signal: float, response: Response) -> Prospect:
-    return next(step for step in _prospects(response).steps if signal < step.below)
+    return next(step for step in _measured_quality(response).steps if signal < step.below)
 
 
 @singledispatch
-def _prospects(response: Response) -> Prospects:
-    """Return what was measured for a kind of response."""
+def _measured_quality(response: Response) -> MeasuredQuality:
+    """Return the measured quality of models of a kind of response."""
     raise NotImplementedError
 
 
-@_prospects.register
-def _(response: ClassResponse) -> Prospects:
+@_measured_quality.register
+def _(response: ClassResponse) -> MeasuredQuality:
     return _CLASSES
 
 
-@_prospects.register
-def _(response: NumberResponse) -> Prospects:
+@_measured_quality.register
+def _(response: NumberResponse) -> MeasuredQuality:
     return _NUMBERS
 
 
-@_prospects.register
-def _(response: LabelResponse) -> Prospects:
+@_measured_quality.register
+def _(response: LabelResponse) -> MeasuredQuality:
     root = math.sqrt(response.n_columns)
     steps = tuple(step._replace(below=root * step.below) for step in _LABELS.steps)
     return _LABELS._replace(steps=steps)

@@ -213,7 +213,7 @@ def _run(
     if isinstance(features, AdditiveBins) and not asks_ranks:
         sigma = calibrate(n_rows=n_releases + 1).sigma
         ratio = rank_error_ratio(sigma, len(features.columns), data.total, n_public)
-        asks_ranks = ratio < response.rank_error
+        asks_ranks = ratio < response.largest_rank_error
     n_releases += asks_ranks
     mechanism = calibrate(n_rows=n_releases)
     note: dict[str, object] = {

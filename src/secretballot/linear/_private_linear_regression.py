@@ -333,6 +333,11 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Returns
         -------
         low, high : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not between 0 and 1.
         """
         check_number("confidence", confidence, above=0, below=1)
         predicted = self.predict(X)

@@ -52,7 +52,7 @@ class AveragedRounds:
         self._noise = residuals.clipping_norm * plan.mechanism.sigma / plan.rows.total
         first, self._reference = release_first_round(plan, residuals.scaled, start)
         self._released, self._rates = [first], list[float]()
-        self._asked = list[Floats]()
+        self._asked_coefficients = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
         curvature = self._reference.products(weights)[0]
         # Axes in which both the curvature and the prior precision are diagonal.
@@ -106,7 +106,7 @@ class AveragedRounds:
         if self._rates:
             sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
             self._released.append(self.plan.release(self.plan.mechanism, sums))
-        self._asked.append(self._coefficients.copy())
+        self._asked_coefficients.append(self._coefficients.copy())
         scale = residuals.clipping_norm / rows.total
         mean, slope = residuals.read(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
@@ -157,7 +157,7 @@ class AveragedRounds:
             self.plan,
             self._reference,
             self.residuals,
-            self._asked[first:],
+            self._asked_coefficients[first:],
             coefficients,
             direction,
             released=float(np.mean(products)) - overlap,

@@ -61,8 +61,12 @@ class NumberResponse(Response):
         return signal >= _PAIR_SIGNAL
 
     @property
-    def rank_error(self) -> float:
-        """Coefficients of columns that go together diverge if reference rows show less of it."""
+    def largest_rank_error(self) -> float:
+        """Error of correlations of ranks below which they are released beside public rows.
+
+        It is larger than that of classes: coefficients of correlated columns diverge where
+        reference rows are less correlated than the private ones.
+        """
         return 0.3
 
     @property

@@ -142,7 +142,7 @@ class Response(ABC):
         return False
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
-        """Return whether pairs of columns are asked by default. Noise may hide all of them.
+        """Return whether pairs of columns are asked by default: noise may hide all of them.
 
         Parameters
         ----------
@@ -154,10 +154,10 @@ class Response(ABC):
         return False
 
     @property
-    def rank_error(self) -> float:
-        """Largest ratio of the errors of released correlations of ranks, and of public ones.
+    def largest_rank_error(self) -> float:
+        """Error of correlations of ranks below which they are released beside public rows.
 
-        Below it they are released, beside few public rows.
+        In units of the error of the public rows' correlations.
         """
         return 0.1
 

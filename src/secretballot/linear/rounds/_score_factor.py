@@ -18,8 +18,8 @@ from secretballot.linear.rounds._response import RoundPlan
 _BOUNDS = (0.25, 2.0)
 #: Prior standard deviation of the factor's logarithm: noise may hide the factor of a small fit.
 _PRIOR_DEVIATION = 0.25
-#: Error of the factor's logarithm that stays without noise, as residuals do not follow the model
-#: exactly: the logarithm is moved by as much towards 0.
+#: Distance by which the factor's logarithm is shrunk towards 0: residuals do not follow the model
+#: exactly, even without noise.
 _MODEL_ERROR = 0.05
 
 
@@ -91,9 +91,9 @@ class ScoreEquation:
             weights = np.full(n_public, 1 / n_public)
             reference = ReferenceRows(Design(plan.public), weights, float(n_public))
         limits = reference.design.residual_limits(plan.features.norm)
-        along = reference.design.decision(direction, 0.0)
+        direction_scores = reference.design.decision(direction, 0.0)
         products = [
-            residuals.score_products(reference.probabilities(asked), limits, along)
+            residuals.score_products(reference.probabilities(asked), limits, direction_scores)
             for asked in rounds
         ]
         return cls(
@@ -116,9 +116,9 @@ class ScoreEquation:
             gap = self.released - self._expected(float(np.exp(logarithm)))
             return gap**2 + variance * (logarithm / _PRIOR_DEVIATION) ** 2
 
-        found = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
-        size = max(abs(float(found.x)) - _MODEL_ERROR, 0.0)
-        return float(np.exp(np.copysign(size, found.x)))
+        minimum = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
+        size = max(abs(float(minimum.x)) - _MODEL_ERROR, 0.0)
+        return float(np.exp(np.copysign(size, minimum.x)))
 
     def _expected(self, factor: float) -> float:
         """Estimate the mean product if the true classes follow the scores times a factor."""
