@@ -25,7 +25,7 @@ from secretballot.linear._feature_maps import (
     public_features,
     ranges_of_numbers,
 )
-from secretballot.linear._feature_search import FeatureSearch
+from secretballot.linear._feature_search import count_pilot_rounds
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
@@ -172,8 +172,8 @@ def _run(
     warn_weak_signal(size.signal, response)
     n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)
-    search = FeatureSearch.of(accountant, model.features, data, features, 1 + n_rounds, scope)
-    n_releases = 1 + n_rounds + (search.n_pilot if search else 0)
+    n_pilot = count_pilot_rounds(model.features, data, features, size)
+    n_releases = 1 + n_rounds + n_pilot
     pairs = PairSearch.of(
         accountant,
         model.interactions,
@@ -186,7 +186,7 @@ def _run(
     )
 
     other = None
-    if search is not None:
+    if n_pilot:
         other, _ = feature_map(model, data, "kernel", size)
         other_rows = data.private.rows(other)
     public = public_features(data, features)
@@ -207,7 +207,7 @@ def _run(
         accountant.calibrate,
         lambda sigma: response.mechanism(sigma, features, data.weight),
         scope=scope,
-        share=_remaining_share(check, placement, pairs, search),
+        share=_remaining_share(check, placement, pairs),
     )
     asks_ranks = data.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
@@ -252,8 +252,6 @@ def _run(
     reservations = [reservation]
     if pairs is not None:
         reservations.append(accountant.reserve(pairs.mechanism, 1, scope=scope, note=note))
-    if search is not None:
-        reservations.append(accountant.reserve(search.mechanism, 1, scope=scope, note=note))
     progress.paid()
     with progress.task("ask private rows", n_releases + len(reservations) - 1) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
@@ -274,10 +272,7 @@ def _run(
             asks_ranks=asks_ranks,
             pairs=pair_plan,
         )
-        if search is not None and other is not None:
-            compared = _Releases(
-                accountant, reservations[-1], randomness, scope, note, task, search.NOISE_INDEX
-            )
+        if other is not None:
             other_plan = replace(
                 plan,
                 rows=other_rows,
@@ -285,8 +280,7 @@ def _run(
                 public=public_features(data, other),
                 mechanism=resized(mechanism, other.norm),
             )
-            rival = RivalPlan(other_plan, search.n_pilot, search.mechanism, compared.noisy_sums)
-            plan = replace(plan, rival=rival)
+            plan = replace(plan, rival=RivalPlan(other_plan, n_pilot))
         fitted = response.run_rounds(plan)
     for reservation in reservations:
         accountant.settle(reservation)
@@ -309,7 +303,7 @@ def _run(
         rounds=fitted,
         kind=kind if isinstance(kind, str) else "transformer",
         mechanism=plan.mechanism,
-        n_rounds=n_rounds,
+        n_rounds=len(fitted.residuals) - 1,
         n_bins=n_bins if isinstance(plan.features, AdditiveBins) else None,
         schema=data.schema,
         choice=data.choice,
@@ -355,14 +349,11 @@ def _people_outside(
 
 
 def _remaining_share(
-    check: PublicRowsCheck,
-    placement: BinPlacement | None,
-    pairs: PairSearch | None,
-    search: FeatureSearch | None,
+    check: PublicRowsCheck, placement: BinPlacement | None, pairs: PairSearch | None
 ) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
     return check.remaining_share - sum(
-        part.share for part in (placement, pairs, search) if part is not None
+        part.share for part in (placement, pairs) if part is not None
     )
 
 

@@ -18,6 +18,8 @@ _DAMPING = 20.0
 _LARGEST_STEP, _RELATIVE_STEP = 10.0, 3.0
 #: Part of a step that goes on in the next one, and part of the rounds before the mean begins.
 _MOMENTUM, _DISCARDED = 0.5, 0.65
+#: Damping of models after a few rounds, in the same units.
+_PILOT_DAMPING = 2.0
 #: Part of the rounds that say nothing of the factor of scores: their scores are far from the final
 #: ones, and errors of the reference rows count more.
 _FACTOR_DISCARDED = 0.15
@@ -34,7 +36,7 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedR
     The coefficients are the mean over the last third of the rounds; of classes, times a factor. See
     "Three classes and more" in `docs/theory/logistic-regression.md`.
     """
-    return AveragedRounds(plan, residuals).finish()
+    return AveragedRounds(plan, residuals).finish(plan.n_rounds)
 
 
 class AveragedRounds:
@@ -66,28 +68,42 @@ class AveragedRounds:
         self._step = np.zeros_like(self._coefficients[1:])
         self._limits = self._reference.design.residual_limits(features.norm)
 
-    def advance(self, n_rounds: int, n_discarded: int) -> Floats:
-        """Take steps, and return the mean of the coefficients after those that are discarded.
+    @property
+    def n_done(self) -> int:
+        """Number of steps taken."""
+        return len(self._rates)
 
-        Parameters
-        ----------
-        n_rounds : int
-        n_discarded : int
-            Number of these rounds before the mean begins.
-        """
+    def advance(self, n_rounds: int) -> Floats:
+        """Take steps, and return the mean of their coefficients; those before the first of none."""
         total = np.zeros_like(self._coefficients)
-        for index in range(n_rounds):
+        for _ in range(n_rounds):
             self._take_step()
-            if index >= n_discarded:
-                total += self._coefficients
-        return total / (n_rounds - n_discarded)
+            total += self._coefficients
+        return total / n_rounds if n_rounds else self._coefficients
 
-    def finish(self) -> FittedRounds:
-        """Take all steps of the plan that remain, and return the mean coefficients."""
-        n_done, n_rounds = len(self._rates), self.plan.n_rounds
-        n_discarded = int(_DISCARDED * n_rounds)
-        coefficients = self.advance(n_rounds - n_done, max(n_discarded - n_done, 0))
-        responses = self._responses(coefficients, max(n_discarded, n_done))
+    def right_sum(self) -> Floats:
+        """Sum the shares of the private rows that the steps so far predict right: (1,).
+
+        After few steps coefficients are far from their end. Those that are taken here would end all
+        gradients of a quadratic objective, damped by the noise of all rounds.
+        """
+        scale = self.residuals.clipping_norm / self.plan.rows.total
+        coefficients = np.mean(self._asked_coefficients, axis=0)
+        slopes, _ = self.residuals.moments(self._reference, self._limits, coefficients)
+        noise = self._noise / np.sqrt(self.n_done) * self.plan.features.norm
+        damped = (self._scales + _PILOT_DAMPING * noise)[:, None]
+        mean = scale * np.mean(self._released, axis=0)
+        mean -= mean.mean(axis=1, keepdims=True)
+        inverse_slopes = 1 / (self.residuals.inverse_slope * slopes)
+        coefficients[1:] += inverse_slopes * (self._axes @ (self._axes.T @ mean / damped))
+        return self.plan.rows.right_sum(coefficients, self.plan.features.norm)
+
+    def finish(self, n_rounds: int) -> FittedRounds:
+        """Take all steps that remain of some rounds, and return the mean coefficients."""
+        n_discarded = max(int(_DISCARDED * n_rounds), self.n_done)
+        self.advance(n_discarded - self.n_done)
+        coefficients = self.advance(n_rounds - n_discarded)
+        responses = self._responses(coefficients, n_discarded)
         errors = self._errors(coefficients, responses)
         variances, centred = _variances(self._axes, errors, self.plan.features.groups)
         # The metric of the damped objective, which the steps descend.

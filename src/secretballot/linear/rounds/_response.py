@@ -76,22 +76,17 @@ class RoundPlan:
 
 @dataclass(frozen=True)
 class RivalPlan:
-    """Rounds with other features of the same rows, and the release that compares both.
+    """Rounds with other features of the same rows.
 
     Attributes
     ----------
     plan : RoundPlan
     n_pilot : int
-        Number of rounds of either before they are compared.
-    mechanism : VectorSum
-        Mechanism of the difference of right answers.
-    release : callable
+        Number of rounds that the other features add to a fit: comparisons take the place of rounds.
     """
 
     plan: RoundPlan
     n_pilot: int
-    mechanism: VectorSum
-    release: Release
 
 
 @dataclass(frozen=True)
