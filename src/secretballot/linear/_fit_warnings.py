@@ -90,11 +90,13 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
     low, high = bounds
     beyond = [
         name
-        for name, bound in (("low", low), ("high", high))
-        if abs(intercept - bound) < _NEAR * (high - low)
+        for name, distance in (("low", intercept - low), ("high", high - intercept))
+        if distance < _NEAR * (high - low)
     ]
+    remedy = "Declare bounds that most targets fill"
     if beyond and residual < _SMALL:
         reason = f"nearly all private targets seem to lie at or beyond the {beyond[0]} end"
+        remedy += "; if y has two values, fit PrivateLogisticRegression"
     elif residual < _TINY:
         reason = (
             f"they are over {1 / _TINY:.0f} times as wide as the residuals, and noise is in "
@@ -104,8 +106,7 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
         return
     warn(
         f"target_bounds={bounds!r}: {reason}, so next to nothing was learned. Do they have the "
-        "unit of y? Declare bounds that most targets fill. This follows from what was released, "
-        "and the budget is spent."
+        f"unit of y? {remedy}. This follows from what was released, and the budget is spent."
     )
 
 

@@ -64,8 +64,11 @@ class NumberRound:
 
     @property
     def clipping_bias(self) -> float:
-        """Bias of the mean if all clipped residuals had one sign, and were half a scale longer."""
-        return (1 - self.unclipped) * self.scale / 2
+        """Bias of the mean if clipped residuals had one sign, and were half the range longer.
+
+        Rare targets far from the others are clipped to a scale that says nothing of their size.
+        """
+        return 1 - self.unclipped
 
     def centred(self, means: Floats, mean_errors: Floats | float, variance: float) -> NumberRound:
         """Return the first round with residuals from the mean target, instead of from 0.

@@ -198,8 +198,7 @@ def mean_residual(
 ) -> tuple[float, float]:
     """Estimate the mean residual of private rows at these coefficients from one round.
 
-    Returns the estimate and its variance: of noise, of the mean score, and of what is clipped, as
-    if all clipped residuals had one sign and were half a scale longer.
+    Returns the estimate and its variance: of noise, of the mean score, and of what is clipped.
 
     Parameters
     ----------

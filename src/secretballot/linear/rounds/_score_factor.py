@@ -15,9 +15,11 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
 
 #: Smallest and largest factor.
-_BOUNDS = (0.25, 2.0)
-#: Prior standard deviation of the factor's logarithm: noise may hide the factor of a small fit.
-_PRIOR_DEVIATION = 0.25
+_BOUNDS = (0.05, 2.0)
+#: Prior standard deviation of the factor's logarithm, below and above 0: noise may hide the factor
+#: of a small fit. Noise and clipping may make scores many times too large, and nothing makes them
+#: many times too small.
+_SHRINKING, _GROWING = 1.0, 0.25
 #: Distance by which the factor's logarithm is shrunk towards 0: residuals do not follow the model
 #: exactly, even without noise.
 _MODEL_ERROR = 0.05
@@ -114,7 +116,8 @@ class ScoreEquation:
 
         def loss(logarithm: float) -> float:
             gap = self.released - self._expected(float(np.exp(logarithm)))
-            return gap**2 + variance * (logarithm / _PRIOR_DEVIATION) ** 2
+            deviation = _GROWING if logarithm > 0 else _SHRINKING
+            return gap**2 + variance * (logarithm / deviation) ** 2
 
         minimum = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
         size = max(abs(float(minimum.x)) - _MODEL_ERROR, 0.0)
