@@ -148,10 +148,10 @@ def test_features_are_not_compared(change, given):
     ("answers", "chosen"),
     [
         ([2.01], "kernel"),
-        ([-1.01], "additive"),
-        ([1.99, 0.01], "kernel"),
-        ([-0.99, 0.01], "kernel"),
-        ([1.99, -0.01], "additive"),
+        ([-0.51], "additive"),
+        ([1.99, 0.51], "kernel"),
+        ([-0.49, 0.51], "kernel"),
+        ([1.99, 0.49], "additive"),
     ],
 )
 def test_the_first_clear_comparison_decides_and_the_winner_takes_what_is_left(

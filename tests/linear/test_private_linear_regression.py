@@ -121,6 +121,20 @@ def test_noise_does_not_move_the_mean_prediction():
     assert np.mean(scores) > -0.2
 
 
+@pytest.mark.filterwarnings("ignore:target_bounds=")
+def test_rare_large_targets_count_in_the_mean_prediction():
+    # With clipped residuals taken for half a scale longer than they are, the mean was .05 of this.
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(10_400, 4))
+        y = (rng.random(len(rows)) < 0.02).astype(float)
+        fit = model(4.0, target_bounds=(0, 1), random_state=seed)
+        fit.fit(rows[400:], y[400:], X_public=PublicData(rows[:400]))
+        ratios.append(fit.predict(rows).mean() / y.mean())
+    assert 0.6 < np.mean(ratios) < 1.2
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_public_rows_whose_columns_do_not_go_together_as_the_private_ones(epsilon):
     # At epsilon .3 the first fit had an R^2 of -14 while such rows were trusted. At 1 correlations

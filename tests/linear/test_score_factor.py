@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 from sklearn.datasets import make_blobs
+from sklearn.metrics import log_loss
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear.features import ScaledColumns, public_columns
@@ -67,6 +68,23 @@ def test_largest_probabilities_are_calibrated(features, size, unscaled):
         gaps.append(p.max(axis=1).mean() - np.mean(p.argmax(axis=1) == answers))
     assert abs(gaps[0]) < 0.035
     assert abs(gaps[0]) < abs(gaps[1]) + 0.005
+
+
+def test_noise_alone_makes_few_probabilities_sure():
+    # With a prior deviation of .25 the log loss was .067 above that of equal probabilities.
+    losses = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(7_400, 6)), rng.integers(4, size=7_400)
+        model = PrivateLogisticRegression(
+            classes=range(4),
+            accountant=PrivacyAccountant(0.3, 1e-5),
+            check_public_rows=False,
+            random_state=seed,
+        )
+        model.fit(X[:3_000], y[:3_000], X_public=PublicData(X[3_000:3_400]))
+        losses.append(log_loss(y[3_400:], model.predict_proba(X[3_400:])))
+    assert np.mean(losses) < np.log(4) + 0.03
 
 
 def test_predictions_releases_and_relative_errors_are_those_without_the_factor(unscaled):
@@ -149,7 +167,7 @@ def noise_left(noise, seed, n_rounds=20):
     plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ScoreEquation, "of_rounds", record)
-        AveragedRounds(plan, ClippedClasses(ClassResiduals(3))).finish()
+        AveragedRounds(plan, ClippedClasses(ClassResiduals(3))).finish(plan.n_rounds)
     ((left, variance),) = equations
     return left, np.sqrt(variance)
 

@@ -12,8 +12,8 @@ from secretballot.linear.rounds._response import FittedRounds, RivalPlan, RoundP
 #: Part of the pilot rounds before the first comparison.
 _FIRST_PART = 2 / 3
 #: Differences, in standard deviations of the noise, below and above which the first comparison
-#: decides.
-_CLEARLY_BEHIND, _CLEARLY_AHEAD = -1.0, 2.0
+#: decides, and the one above which the last comparison decides for the rival.
+_CLEARLY_BEHIND, _CLEARLY_AHEAD, _AHEAD = -0.5, 2.0, 0.5
 
 
 def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasses) -> FittedRounds:
@@ -39,7 +39,7 @@ def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasse
     if n_first < rival.n_pilot and _CLEARLY_BEHIND < difference < _CLEARLY_AHEAD:
         difference = compare(rival.n_pilot - n_first)
         n_comparisons += 1
-    is_ahead = difference > 0
+    is_ahead = difference > _AHEAD
     n_lost = candidates[not is_ahead].n_done + n_comparisons
     fitted = candidates[is_ahead].finish(plan.n_rounds + rival.n_pilot - n_lost)
     return replace(fitted, is_rival=is_ahead)
