@@ -1,10 +1,17 @@
 """Bins of numbers beside few public rows: equal widths, and quantiles of skewed columns."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import r2_score, roc_auc_score
 
-from secretballot import PrivacyAccountant, PrivateLinearRegression, PrivateLogisticRegression
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PublicData,
+)
 from secretballot.linear.features import _additive_bins, public_bins, public_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
@@ -108,3 +115,25 @@ def test_more_public_rows_of_skewed_columns_do_no_harm(quality, equal_widths):
     assert more > few - 0.01
     equal_widths()
     assert quality(90) < more - 0.03
+
+
+@pytest.mark.parametrize("features", ["kernel", "linear", "additive"])
+@pytest.mark.parametrize("n_public", [20, 30])
+def test_features_of_whole_rows_are_warned_of_few_public_rows_before_anything_is_spent(
+    features, n_public
+):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2_000, 3))
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    model = PrivateLinearRegression(
+        features, target_bounds=(-3, 3), accountant=accountant, check_public_rows=False
+    )
+    X_public = PublicData(rng.normal(size=(n_public, 3)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="features=")
+        if features == "additive" or n_public == 30:
+            model.fit(rows, rows[:, 0], X_public=X_public)
+            return
+        with pytest.raises(UserWarning, match="its 20 samples.*features='additive'"):
+            model.fit(rows, rows[:, 0], X_public=X_public)
+    assert accountant.spent().epsilon == 0
