@@ -74,7 +74,7 @@ class AveragedRounds:
         return len(self._rates)
 
     def advance(self, n_rounds: int) -> Floats:
-        """Take steps, and return the mean of their coefficients; those before the first of none."""
+        """Take steps, and return the mean of their coefficients; the present ones of no steps."""
         total = np.zeros_like(self._coefficients)
         for _ in range(n_rounds):
             self._take_step()
@@ -84,8 +84,8 @@ class AveragedRounds:
     def right_sum(self) -> Floats:
         """Sum the shares of the private rows that the steps so far predict right: (1,).
 
-        After few steps coefficients are far from their end. Those that are taken here would end all
-        gradients of a quadratic objective, damped by the noise of all rounds.
+        After few steps coefficients are far from their end. Those that are taken here would end the
+        mean gradient of a quadratic objective, damped by its noise.
         """
         scale = self.residuals.clipping_norm / self.plan.rows.total
         coefficients = np.mean(self._asked_coefficients, axis=0)
