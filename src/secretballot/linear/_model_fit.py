@@ -25,12 +25,12 @@ from secretballot.linear._feature_maps import (
     public_features,
     ranges_of_numbers,
 )
-from secretballot.linear._feature_search import count_pilot_rounds
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
+from secretballot.linear._pilot_rounds import count_pilot_rounds
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
     FEWEST_PUBLIC_ROWS,
@@ -65,8 +65,7 @@ from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
 
-#: Public rows below which features of whole rows lose much: R^2 of linear ones was .17 to .54 with
-#: 12, .52 to .55 with 30, and .53 to .56 with 400 (six numbers, 5,000 private rows, epsilon 1).
+#: Public rows below which lengths and directions of whole rows are hardly known.
 _FEW_FOR_DENSE = 30
 
 

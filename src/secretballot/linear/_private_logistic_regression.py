@@ -55,7 +55,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ``"linear"``: scaled numbers and categories. ``"kernel"``: random cosines of these, for
         columns that are informative together. ``"auto"``: additive features, which kernels may
         replace where there are three classes and more, at least as many columns of numbers as of
-        categories, and 100 public rows: a private comparison, for some 15 % of the fit's budget.
+        categories, and 100 public rows: a private comparison, for 11 to 17 % of the fit's budget.
         A transformer, or pipeline, is cloned and fitted on the public rows; its output for a row
         must depend on that row alone. A `FrozenEstimator` is used as it is; the privacy statement
         records your word that it saw no private row.

@@ -18,7 +18,7 @@ _DAMPING = 20.0
 _LARGEST_STEP, _RELATIVE_STEP = 10.0, 3.0
 #: Part of a step that goes on in the next one, and part of the rounds before the mean begins.
 _MOMENTUM, _DISCARDED = 0.5, 0.65
-#: Damping of models after a few rounds, in the same units.
+#: Damping of the models that are compared after a few rounds, in units of the noise of their mean.
 _PILOT_DAMPING = 2.0
 #: Part of the rounds that say nothing of the factor of scores: their scores are far from the final
 #: ones, and errors of the reference rows count more.
@@ -84,8 +84,8 @@ class AveragedRounds:
     def right_sum(self) -> Floats:
         """Sum the shares of the private rows that the steps so far predict right: (1,).
 
-        After few steps coefficients are far from their end. Those that are taken here would end the
-        mean gradient of a quadratic objective, damped by its noise.
+        After few steps coefficients are far from their end. So a Newton step by the mean of all
+        released sums, damped by its noise, is added to the mean of the coefficients.
         """
         scale = self.residuals.clipping_norm / self.plan.rows.total
         coefficients = np.mean(self._asked_coefficients, axis=0)

@@ -82,7 +82,8 @@ class RivalPlan:
     ----------
     plan : RoundPlan
     n_pilot : int
-        Number of rounds that the other features add to a fit: comparisons take the place of rounds.
+        Number of rounds with either features before the last comparison. A fit has as many more
+        releases.
     """
 
     plan: RoundPlan

@@ -1,4 +1,4 @@
-"""Choice between additive and kernel features: some rounds of a fit compare them."""
+"""Number of rounds after which additive and kernel features are compared."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_ERROR = 0.12
 
 
 def count_pilot_rounds(features: object, data: FitInput, bins: FeatureMap, size: FitSize) -> int:
-    """Return how many rounds kernel features get beside additive ones; 0 if none compete.
+    """Count the rounds with kernel features beside additive ones; 0 if they are not compared.
 
-    Public numbers decide.
+    The count follows from public numbers alone.
 
     Parameters
     ----------
