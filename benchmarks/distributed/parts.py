@@ -170,8 +170,9 @@ def estimator(kind: str) -> PrivateLogisticRegression | PrivateTeacherEnsemble:
 
 
 def load() -> None:
-    """Import what tasks need."""
-    import_module("secretballot.linear.input")
+    """Import what tasks need: the extra's packages are imported where tasks use them."""
+    for name in ("secretballot.linear.input", "pyarrow.compute", "pyarrow.parquet"):
+        import_module(name)
 
 
 def peak() -> float:

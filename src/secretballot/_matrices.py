@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dgemm, dgemv, dsyrk
-from scipy.linalg.lapack import dposv, dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 Matrix = NDArray[np.float64]
 
@@ -30,10 +30,14 @@ def mirror(matrix: Matrix) -> Matrix:
     return matrix
 
 
-def gram(rows: Matrix) -> Matrix:
-    """Compute A'A of a matrix A."""
-    columns, is_turned = _by_columns(rows)
-    return mirror(dsyrk(1.0, columns, trans=not is_turned)).T
+def gram(*blocks: Matrix) -> Matrix:
+    """Compute A'A of a matrix A, of which blocks of rows are given."""
+    size = blocks[0].shape[1]
+    total = np.zeros((size, size), order="F")
+    for rows in blocks:
+        columns, is_turned = _by_columns(rows)
+        total = dsyrk(1.0, columns, 1.0, total, trans=not is_turned, overwrite_c=True)
+    return mirror(total).T
 
 
 def product(matrix: Matrix, other: Matrix) -> Matrix:
@@ -46,18 +50,22 @@ def product(matrix: Matrix, other: Matrix) -> Matrix:
     return np.asarray(dgemm(1.0, columns, right, trans_a=is_turned, trans_b=is_right_turned))
 
 
-def solve(matrix: Matrix, vector: Matrix) -> Matrix:
-    """Solve the equations of a positive definite matrix (n, n) and a vector (n,)."""
-    _, solution, failed_at = dposv(matrix.T, vector)
-    _check(failed_at)
-    return np.asarray(solution)
+def cholesky_root(matrix: Matrix) -> Matrix:
+    """Decompose a positive definite matrix, for `solve`."""
+    root, failed_at = dpotrf(matrix.T)
+    if failed_at:
+        raise LinAlgError(f"not positive definite: leading minor {failed_at}")
+    return np.asarray(root)
+
+
+def solve(root: Matrix, vector: Matrix) -> Matrix:
+    """Solve the equations of a decomposed matrix (n, n) and a vector (n,)."""
+    return np.asarray(dpotrs(root, vector)[0])
 
 
 def inverse(matrix: Matrix) -> Matrix:
     """Invert a positive definite matrix."""
-    root, failed_at = dpotrf(matrix.T)
-    _check(failed_at)
-    upper, _ = dpotri(root, overwrite_c=1)
+    upper, _ = dpotri(cholesky_root(matrix), overwrite_c=1)
     return mirror(upper).T
 
 
@@ -65,7 +73,3 @@ def _by_columns(matrix: Matrix) -> tuple[Matrix, bool]:
     """Return the matrix as BLAS reads it without a copy, and whether that is its transpose."""
     return (matrix.T, True) if matrix.flags.c_contiguous else (matrix, False)
 
-
-def _check(failed_at: int) -> None:
-    if failed_at:
-        raise LinAlgError(f"not positive definite: leading minor {failed_at}")

@@ -104,13 +104,17 @@ class Design:
         return np.asarray(self.features @ coefficients + intercept)
 
     def quadratic(self, matrix: Floats) -> Floats:
-        """Compute x' M x of each row x, which has a 1 before its features: (n_rows,)."""
-        linear = np.asarray(self.features @ (matrix[1:, :1] + matrix[:1, 1:].T))[:, 0]
-        products = self.features @ matrix[1:, 1:]
-        if isinstance(self.features, csr_array):
-            squares = np.asarray(self.features.multiply(products).sum(axis=1)).ravel()
+        """Compute x' M x of each row x, which has a 1 before its features: (n_rows,).
+
+        M is symmetric.
+        """
+        linear = self.features @ (2 * matrix[1:, 0])
+        if self._is_sparse:
+            twice = 2 * matrix[1:, 1:]
+            np.einsum("ii->i", twice)[:] /= 2
+            squares = self._pairs.T @ twice.ravel()
         else:
-            squares = np.einsum("ij,ij->i", self.features, products)
+            squares = np.einsum("ij,ij->i", self._dense, product(self._dense, matrix[1:, 1:]))
         return np.asarray(matrix[0, 0] + linear + squares)
 
     def sums(self, weights: Floats) -> Floats:

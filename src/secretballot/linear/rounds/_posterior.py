@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import expit, softmax
 
-from secretballot._matrices import gram, inverse, product, solve
+from secretballot._matrices import cholesky_root, gram, inverse, product, solve
 from secretballot.linear.features import Floats, PriorGroup
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ _INTERCEPT_PRECISION = 1e-2
 #: the prior variances in a pass, and halvings of a step.
 _PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 3, 8
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
+#: Change of a coefficient up to which the slopes are not computed anew in a pass: they take most of
+#: its time.
+_CURVED_STEP = 0.5
 #: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
 #: are near 0 or 1 the model's linear form holds for small changes only.
 _LARGEST_SHIFT = 1.0
@@ -152,6 +155,8 @@ def probabilities(scores: Floats) -> Floats:
 class WhitenedRounds:
     """Released rounds in units of their errors, as functions of the coefficients of two classes.
 
+    Results are lists with an array for each round.
+
     The errors of a round are the noise, the sampling of private classes, and the difference
     between reference and private rows. The errors of different rounds are taken as independent:
     see "How the posterior is computed" in `docs/theory/logistic-regression.md`.
@@ -206,8 +211,8 @@ class WhitenedRounds:
             np.einsum("ii->i", covariance)[:] += noise**2
         return covariances
 
-    def residuals(self, coefficients: Floats) -> Floats:
-        """Compute released less expected means: (n_released,), of all rounds together."""
+    def residuals(self, coefficients: Floats) -> list[Floats]:
+        """Compute released less expected means: (n_released,)."""
         gaps = self.gains * (self.reference.probabilities(coefficients) - self.expected)
         means = self.reference.means(gaps).T
         return self._whiten(
@@ -217,7 +222,7 @@ class WhitenedRounds:
             ]
         )
 
-    def slopes(self, coefficients: Floats) -> Floats:
+    def slopes(self, coefficients: Floats) -> list[Floats]:
         """Compute the expected means' derivatives: (n_released, 1 + n_features)."""
         p = self.reference.probabilities(coefficients)
         weights = self.gains * (p * (1 - p))
@@ -230,14 +235,12 @@ class WhitenedRounds:
             ]
         )
 
-    def _whiten(self, values: Sequence[Floats]) -> Floats:
-        """Divide the values of each round by its errors, and join the rounds."""
-        return np.concatenate(
-            [
-                solve_triangular(root, value, trans="T", overwrite_b=True, check_finite=False)
-                for root, value in zip(self._roots, values, strict=True)
-            ]
-        )
+    def _whiten(self, values: Sequence[Floats]) -> list[Floats]:
+        """Divide the values of each round by its errors."""
+        return [
+            solve_triangular(root, value, trans="T", overwrite_b=True, check_finite=False)
+            for root, value in zip(self._roots, values, strict=True)
+        ]
 
 
 def fit_posterior(
@@ -296,18 +299,21 @@ def _minimise(
 ) -> tuple[Floats, Floats, float]:
     """Minimise the sum of squares and the prior's by Gauss-Newton steps that never raise it.
 
-    Returns the coefficients, the precision without the prior at the last step, and the largest
+    Returns the coefficients, the precision without the prior at the last slopes, and the largest
     change of a coefficient in a step.
     """
-    furthest = 0.0
+    furthest, moved = 0.0, np.inf
     residuals = whitened.residuals(values)
     objective = _objective(residuals, prior, values)
-    precision = prior
     for _ in range(_STEPS):
-        slopes = whitened.slopes(values)
-        precision = gram(slopes)
-        gradient = product(slopes.T, residuals) - product(prior, values[:, 0])
-        step = _shortened(solve(precision + prior, gradient)[:, None], _LARGEST_STEP)
+        if moved > _CURVED_STEP:
+            slopes = whitened.slopes(values)
+            precision = gram(*slopes)
+            root = cholesky_root(precision + prior)
+        gradient = -product(prior, values[:, 0])
+        for slope, residual in zip(slopes, residuals, strict=True):
+            gradient += product(slope.T, residual)
+        step = _shortened(solve(root, gradient)[:, None], _LARGEST_STEP)
         for halvings in range(_HALVINGS):
             candidate = values + step * 0.5**halvings
             residuals_there = whitened.residuals(candidate)
@@ -329,8 +335,9 @@ def _shortened(step: Floats, longest: float) -> Floats:
     return step * min(1.0, longest / max(float(np.abs(step).max()), 1e-12))
 
 
-def _objective(residuals: Floats, prior: Floats, values: Floats) -> float:
-    return float((residuals**2).sum() + values[:, 0] @ product(prior, values[:, 0]))
+def _objective(residuals: Sequence[Floats], prior: Floats, values: Floats) -> float:
+    squares = sum(residual @ residual for residual in residuals)
+    return float(squares + values[:, 0] @ product(prior, values[:, 0]))
 
 
 def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int) -> Floats:
