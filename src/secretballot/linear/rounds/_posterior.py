@@ -283,7 +283,7 @@ def fit_posterior(
             shift = product(covariance, target)[:, None] - minimum
             values = minimum + _shortened(shift, _LARGEST_SHIFT)
             prior_variances = updated_variances(groups, values[:, 0], covariance, _LOG_ODDS)
-        if pass_ and moved < _CONVERGED_STEP:
+        if moved < _CONVERGED_STEP:
             break
     return Posterior(
         values,
