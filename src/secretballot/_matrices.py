@@ -72,4 +72,3 @@ def inverse(matrix: Matrix) -> Matrix:
 def _by_columns(matrix: Matrix) -> tuple[Matrix, bool]:
     """Return the matrix as BLAS reads it without a copy, and whether that is its transpose."""
     return (matrix.T, True) if matrix.flags.c_contiguous else (matrix, False)
-

@@ -125,7 +125,7 @@ def test_products_of_one_hot_rows_are_those_of_dense_rows():
 
 
 @pytest.mark.parametrize(("n_columns", "n_values"), [(12, 2), (3, 9)])
-def test_products_of_one_hot_rows_with_many_or_few_pairs(n_columns, n_values):
+def test_products_and_squares_of_one_hot_rows_with_many_or_few_pairs(n_columns, n_values):
     rng = np.random.default_rng(5)
     codes = rng.integers(n_values, size=(40, n_columns)) + n_values * np.arange(n_columns)
     entries = (np.ones(codes.size), codes.ravel(), np.arange(41) * n_columns)
@@ -133,8 +133,14 @@ def test_products_of_one_hot_rows_with_many_or_few_pairs(n_columns, n_values):
         csr_array(entries, shape=(40, n_columns * n_values)),
         rng.normal(size=(40, 2)),
     )
-    expected = np.einsum("nc,ni,nj->cij", weights, one_hot.toarray(), one_hot.toarray())
+    dense = one_hot.toarray()
+    expected = np.einsum("nc,ni,nj->cij", weights, dense, dense)
     np.testing.assert_allclose(Design(one_hot).products(weights), expected, atol=1e-12)
+    covariance = np.cov(rng.normal(size=(1 + dense.shape[1], 50)))
+    rows = np.concatenate([np.ones((40, 1)), dense], axis=1)
+    quadratic = np.einsum("ni,ij,nj->n", rows, covariance, rows)
+    for design in (Design(one_hot), Design(dense)):
+        np.testing.assert_allclose(design.quadratic(covariance), quadratic, atol=1e-12)
 
 
 def test_raked_weights_give_the_wanted_shares_and_keep_odds_ratios():

@@ -9,9 +9,8 @@ import numpy as np
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
-from secretballot.linear.rounds._posterior import probabilities
 from secretballot.linear.rounds._private_sums import Residuals, Targets
-from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._reference_rows import ReferenceRows, probabilities
 
 Gains = Callable[[Floats], Floats]
 

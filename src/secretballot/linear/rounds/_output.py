@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from secretballot.linear.features import Floats
-from secretballot.linear.rounds._posterior import probabilities
+from secretballot.linear.rounds._reference_rows import probabilities
 from secretballot.linear.rounds._response import FittedRounds, Response
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import expit, softmax
 
 from secretballot._matrices import cholesky_root, gram, inverse, product, solve
 from secretballot.linear.features import Floats, PriorGroup
-
-if TYPE_CHECKING:
-    from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 Groups = Sequence[PriorGroup]
 
@@ -28,10 +25,12 @@ _INTERCEPT_PRECISION = 1e-2
 
 #: Passes that compute errors and prior variances anew, Gauss-Newton steps of a pass, updates of
 #: the prior variances in a pass, and halvings of a step.
-_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 3, 8
+_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 2, 8
+#: Factor of the steps of the prior variances' logarithms. Those of expectation maximisation are
+#: short; below 2 longer ones don't oscillate.
+_RELAXATION = 1.5
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
-#: Change of a coefficient up to which the slopes are not computed anew in a pass: they take most of
-#: its time.
+#: Change of a coefficient after which the slopes are computed anew in a pass: they take long.
 _CURVED_STEP = 0.5
 #: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
 #: are near 0 or 1 the model's linear form holds for small changes only.
@@ -145,11 +144,6 @@ class Posterior:
             np.concatenate([self.centred_variances, zeros]),
             np.append(self.prior_variances, np.full(len(sizes), _INITIAL_PAIR_VARIANCE * scale)),
         )
-
-
-def probabilities(scores: Floats) -> Floats:
-    """Compute probabilities of scores; of a single column those of the second of two classes."""
-    return np.asarray(expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1))
 
 
 class WhitenedRounds:
@@ -267,22 +261,22 @@ def fit_posterior(
     prior = prior_precision(groups, prior_variances, len(values))
     covariance = inverse(prior) if start.covariance is None else start.covariance
     p = reference.probabilities(values)
-    for pass_ in range(_PASSES):
+    for _ in range(_PASSES):
         # A mean over passes: errors at the last coefficients alone would be too small and too large
         # in turns, as coefficients that follow the rounds closely are far from those asked at.
         p = (p + reference.probabilities(values)) / 2
         variances = reference.variances(covariance)
         whitened = WhitenedRounds(rounds, reference, n_people, p, variances)
-        prior = prior_precision(groups, prior_variances, len(values))
         minimum, precision, moved = _minimise(whitened, prior, values)
         target = product(precision + prior, minimum[:, 0])
-        for update in range(_VARIANCE_UPDATES):
-            if update:
-                prior = prior_precision(groups, prior_variances, len(values))
+        for _ in range(_VARIANCE_UPDATES):
             covariance = inverse(precision + prior)
             shift = product(covariance, target)[:, None] - minimum
             values = minimum + _shortened(shift, _LARGEST_SHIFT)
-            prior_variances = updated_variances(groups, values[:, 0], covariance, _LOG_ODDS)
+            prior_variances = updated_variances(
+                groups, values[:, 0], covariance, _LOG_ODDS, prior_variances
+            )
+            prior = prior_precision(groups, prior_variances, len(values))
         if moved < _CONVERGED_STEP:
             break
     return Posterior(
@@ -345,13 +339,16 @@ def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int
     prior = np.zeros((n_coefficients, n_coefficients))
     prior[0, 0] = _INTERCEPT_PRECISION
     for group, variance in zip(groups, prior_variances, strict=True):
-        block = _block(group.place)
-        prior[block, block] = group.precision / variance
+        prior[1:, 1:][group.place, group.place] = group.precision / variance
     return prior
 
 
 def updated_variances(
-    groups: Groups, values: Floats, covariance: Floats, hyperprior: Hyperprior
+    groups: Groups,
+    values: Floats,
+    covariance: Floats,
+    hyperprior: Hyperprior,
+    relaxed_from: Floats | None = None,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -361,15 +358,20 @@ def updated_variances(
     values : ndarray of shape (1 + n_features,)
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     hyperprior : Hyperprior
+    relaxed_from : ndarray of shape (n_groups,) or None, default=None
+        Present variances, from which a longer step is taken.
     """
+    effects, errors = values[1:], covariance[1:, 1:]
     variances, limits = [], []
     for group in groups:
         limits.append(hyperprior.largest if group.is_column else hyperprior.largest_dense)
-        block, precision = _block(group.place), group.precision
-        square = values[block] @ precision @ values[block]
-        square += np.sum(precision * covariance[block, block])
+        place, precision = group.place, group.precision
+        square = effects[place] @ precision @ effects[place]
+        square += np.sum(precision * errors[place, place])
         weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
+    if relaxed_from is not None:
+        variances = relaxed_from * (variances / relaxed_from) ** _RELAXATION
     return np.clip(variances, _LEAST_PART * hyperprior.mean, limits)
 
 
@@ -390,14 +392,9 @@ def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
 
 def centred_variances(groups: Groups, covariance: Floats) -> Floats:
     """Compute the variances of coefficients less the mean on which they are centred."""
-    variances = np.diag(covariance).copy()
+    variances, errors = np.diag(covariance).copy(), covariance[1:, 1:]
     for group in groups:
-        block, centre = _block(group.place), _block(group.centred_on)
-        mean = covariance[centre, centre].mean()
-        variances[block] += mean - 2 * covariance[centre, block].mean(axis=0)
+        place, centre = group.place, group.centred_on
+        mean = errors[centre, centre].mean()
+        variances[1:][place] += mean - 2 * errors[centre, place].mean(axis=0)
     return variances
-
-
-def _block(place: slice) -> slice:
-    """Return the coefficients of features, which come after the intercept."""
-    return slice(1 + place.start, 1 + place.stop)

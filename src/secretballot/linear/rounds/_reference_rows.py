@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
+from scipy.special import expit, softmax
 
 from secretballot.linear.features import Design, Features, Floats, PairedBins
-from secretballot.linear.rounds._posterior import probabilities
 
 #: Number of synthetic rows.
 N_SYNTHETIC = 2000
@@ -18,6 +18,11 @@ COPULA_SIZE, PERMUTED_SIZE = 200.0, 50.0
 _SEED = 20_200_722
 #: Passes over the columns in which weights are adjusted to shares.
 _RAKING_PASSES = 20
+
+
+def probabilities(scores: Floats) -> Floats:
+    """Compute probabilities of scores; of a single column those of the second of two classes."""
+    return np.asarray(expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1))
 
 
 @dataclass(frozen=True)
