@@ -4,8 +4,10 @@
         [--runs memory logistic ensemble rounds growth hash] [--long [N]] [--folder FOLDER]
 
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
-process, which a run has for itself. Workers have imported the library before the clock starts,
-which takes each of them about 2 seconds, once. ``memory``: the same fit of rows in memory.
+process, which a run has for itself. Workers have imported the library and pyarrow before the clock
+starts, which takes each of them about 2 seconds, once. In the client, which shares the workers'
+cores, BLAS has one thread: idle ones would wait for work on a core that a worker needs.
+``memory``: the same fit of rows in memory, where BLAS has a thread a core.
 ``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2;
 also those of the CPU in the client and in tasks, in which other work of the machine does not count.
 ``hash``: owners a second, beside one call of blake2b each.
@@ -265,10 +267,13 @@ def hash_rates() -> None:
         print(f"{name:24s}{rates[name] / 1e6:6.1f} million owners a second, {ratio:4.1f} times")
 
 
-def alone(*arguments: object) -> dict[str, object]:
-    """Run one fit in a process of its own."""
-    command = [sys.executable, __file__, "--one", *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+def alone(kind: str, *arguments: object) -> dict[str, object]:
+    """Run one fit in a process of its own; in parts, its BLAS has one thread."""
+    command = [sys.executable, __file__, "--one", kind, *map(str, arguments)]
+    environment = dict(os.environ)
+    if kind != "memory":
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
