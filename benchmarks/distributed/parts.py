@@ -6,10 +6,11 @@
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
 process, which a run has for itself. Workers have imported the library and pyarrow before the clock
 starts, which takes each of them about 2 seconds, once. In the client, which shares the workers'
-cores, BLAS has one thread: idle ones would wait for work on a core that a worker needs.
-``memory``: the same fit of rows in memory, where BLAS has a thread a core.
-``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2;
-also those of the CPU in the client and in tasks, in which other work of the machine does not count.
+cores, threads of BLAS sleep soon after their work (`OPENBLAS_THREAD_TIMEOUT`): else they would wait
+for more on a core that a worker needs. ``memory``: the same fit of rows in memory.
+``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2,
+and their ratio; also those of the CPU in the client and in tasks, in which other work of the
+machine does not count. A fit of a tenth of the rows takes seconds: the median of three is shown.
 ``hash``: owners a second, beside one call of blake2b each.
 
 ``rounds``: later rounds beside bare NumPy, in the same run. After each round the same workers read
@@ -81,6 +82,16 @@ def write(folder: Path, n_rows: int, n_parts: int) -> None:
         part.assign(owner=rng.integers(0, n_rows // 2, len(part))).to_parquet(path, index=False)
 
 
+#: Kinds of tasks, by a word of their functions.
+_KINDS = {
+    "write_part": "exchange",
+    "function _store at": "encoding",
+    "residual_sums": "round",
+    "pair_sums": "pairs",
+    "_train_bucket": "training",
+}
+
+
 class TimedEngine:
     """Engine that adds up the seconds of each kind of task.
 
@@ -93,7 +104,8 @@ class TimedEngine:
 
     def __init__(self, engine: object, with_numpy: bool) -> None:
         self.engine, self.with_numpy = engine, with_numpy
-        self.seconds: dict[str, list[float]] = defaultdict(list)
+        #: Seconds of each run of tasks, and their function, which is read after the clock stopped.
+        self.runs: list[tuple[float, bytes]] = []
         self.task_seconds = 0.0  # of all tasks, of the CPU
         #: Tuples of rows, entries of a row, seconds of our tasks and of NumPy, one a round.
         self.rounds: list[tuple[int, int, float, float]] = []
@@ -106,24 +118,30 @@ class TimedEngine:
         for result, seconds in self.engine.map(timed, n_tasks):
             self.task_seconds += seconds
             yield result
-        with open(function.args[0], "rb") as file:
-            task = pickle.load(file)
-            text = repr(task)
-        kinds = {
-            "write_part": "exchange",
-            "function _store at": "encoding",
-            "residual_sums": "round",
-            "pair_sums": "pairs",
-            "_train_bucket": "training",
-        }
-        kind = next((kind for word, kind in kinds.items() if word in text), "other")
-        self.seconds[kind].append(time.perf_counter() - start)
-        if kind == "round" and self.with_numpy:
-            filled, vectors = task.args[1], task.args[0].func.__self__
+        seconds = time.perf_counter() - start
+        task = Path(function.args[0]).read_bytes()
+        self.runs.append((seconds, task))
+        if self.with_numpy and _kind(pickle.loads(task)) == "round":
+            summed, filled = pickle.loads(task).args
+            vectors = summed.func.__self__
             bare = partial(_numpy_round, [vectors._path(bucket) for bucket in filled])
             sizes = list(self.engine.map(bare, n_tasks))
             n_rows, seconds = sum(size[0] for size in sizes), sum(size[2] for size in sizes)
             self.rounds.append((n_rows, sizes[0][1], self.task_seconds - before, seconds))
+
+    @property
+    def phases(self) -> dict[str, tuple[int, float]]:
+        """Number of runs of each kind of task, and their seconds."""
+        found: dict[str, list[float]] = defaultdict(list)
+        for seconds, task in self.runs:
+            found[_kind(pickle.loads(task))].append(seconds)
+        return {kind: (len(each), sum(each)) for kind, each in found.items()}
+
+
+def _kind(task: object) -> str:
+    """Return the kind of a task."""
+    text = repr(task)
+    return next((kind for word, kind in _KINDS.items() if word in text), "other")
 
 
 def _timed(function: Callable[[int], object], index: int) -> tuple[object, float]:
@@ -215,7 +233,7 @@ def fit_parts(
         "client": peak(),
         "rounds": engine.rounds,
         "worker": max(workers.values()),
-        "phases": {kind: (len(each), sum(each)) for kind, each in engine.seconds.items()},
+        "phases": engine.phases,
         "digest": result,
     }
 
@@ -267,12 +285,10 @@ def hash_rates() -> None:
         print(f"{name:24s}{rates[name] / 1e6:6.1f} million owners a second, {ratio:4.1f} times")
 
 
-def alone(kind: str, *arguments: object) -> dict[str, object]:
-    """Run one fit in a process of its own; in parts, its BLAS has one thread."""
-    command = [sys.executable, __file__, "--one", kind, *map(str, arguments)]
-    environment = dict(os.environ)
-    if kind != "memory":
-        environment["OPENBLAS_NUM_THREADS"] = "1"
+def alone(*arguments: object) -> dict[str, object]:
+    """Run one fit in a process of its own."""
+    command = [sys.executable, __file__, "--one", *map(str, arguments)]
+    environment = os.environ | {"OPENBLAS_THREAD_TIMEOUT": "20"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -304,20 +320,23 @@ def show_rounds(run: dict[str, object], n_workers: int) -> None:
     print(f"    messages and waiting: {1 - tasks / walls:.0%} of a round's {walls:.2f} s")
 
 
-def show_growth(folder: Path, n_rows: int, n_workers: int) -> None:
-    """Print the time of a row."""
-    fitted = alone("logistic", folder, n_workers)
+def show_growth(folder: Path, n_rows: int, n_workers: int, n_fits: int = 1) -> float:
+    """Print the time of a row, of the fit with the median time, and return it."""
+    fits = [alone("logistic", folder, n_workers) for _ in range(n_fits)]
+    fitted = sorted(fits, key=lambda each: each["seconds"])[n_fits // 2]
     in_client, in_tasks = fitted["cpu"]
     alone_on_cores = in_client + in_tasks / n_workers
+    a_row = 1e6 * fitted["seconds"] / n_rows
     print(
         f"{n_workers} worker(s), {n_rows:,} rows: {fitted['seconds']:.1f} s, "
-        f"{1e6 * fitted['seconds'] / n_rows:.2f} microseconds a row. CPU: client {in_client:.1f}, "
+        f"{a_row:.2f} microseconds a row. CPU: client {in_client:.1f}, "
         f"tasks {in_tasks:.1f} s, client and tasks over workers "
         f"{1e6 * alone_on_cores / n_rows:.2f} microseconds a row. Memory: client "
         f"{fitted['client']:,.0f} MiB, worker {fitted['worker']:,.0f} MiB. Load of the machine: "
         f"{os.getloadavg()[0]:.1f}",
         flush=True,
     )
+    return a_row
 
 
 def main() -> None:
@@ -360,8 +379,9 @@ def main() -> None:
             small = Path(temporary) / "small" / "parts"
             write(small, n_rows // 10, max(n_parts // 10, 1))
             for n_workers in (1, 2):
-                show_growth(small, n_rows // 10, n_workers)
-                show_growth(folder, n_rows, n_workers)
+                of_few = show_growth(small, n_rows // 10, n_workers, n_fits=3)
+                of_all = show_growth(folder, n_rows, n_workers)
+                print(f"    ratio {of_few / of_all:.2f}")
         if given.long:
             long = Path(temporary) / "long" / "parts"
             write(long, given.long, given.long // (n_rows // n_parts))
