@@ -29,9 +29,8 @@ _PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 2, 8
 #: Factor of the steps of the prior variances' logarithms. Those of expectation maximisation are
 #: short; below 2 longer ones don't oscillate.
 _RELAXATION = 1.5
-_CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
-#: Change of a coefficient after which the slopes are computed anew in a pass: they take long.
-_CURVED_STEP = 0.5
+#: Largest changes of a coefficient: in the last pass, with the same slopes, and by a step.
+_CONVERGED_STEP, _CURVED_STEP, _LARGEST_STEP = 0.05, 0.5, 3.0
 #: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
 #: are near 0 or 1 the model's linear form holds for small changes only.
 _LARGEST_SHIFT = 1.0
@@ -370,9 +369,10 @@ def updated_variances(
         square += np.sum(precision * errors[place, place])
         weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
+    updated = np.array(variances)
     if relaxed_from is not None:
-        variances = relaxed_from * (variances / relaxed_from) ** _RELAXATION
-    return np.clip(variances, _LEAST_PART * hyperprior.mean, limits)
+        updated = relaxed_from * (updated / relaxed_from) ** _RELAXATION
+    return np.clip(updated, _LEAST_PART * hyperprior.mean, limits)
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
