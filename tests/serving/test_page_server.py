@@ -312,7 +312,16 @@ def test_the_command_refuses_what_it_cannot_serve(path, page, capsys):
     assert ledger_command(capsys, "serve", path.with_name("none"))[0] == 1
 
 
+@pytest.fixture
+def interruptible():
+    """Programs that are started can be interrupted, also where a shell's background jobs can't."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process by its number")
+@pytest.mark.usefixtures("interruptible")
 def test_the_command_ends_by_ctrl_c(path, tmp_path):
     errors = tmp_path / "errors"
     with (
