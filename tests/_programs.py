@@ -17,6 +17,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
+def interrupts_arrive():
+    """Let SIGINT end this process and programs that it starts, also where it was ignored.
+
+    It is ignored where tests are begun as a background job of a shell.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def running_program(*arguments, **options):
     """Start a program in a session of its own; at the end kill all processes of the session."""
     options = {"stdout": subprocess.PIPE, "text": True, **options}

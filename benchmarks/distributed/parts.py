@@ -104,7 +104,7 @@ class TimedEngine:
 
     def __init__(self, engine: object, with_numpy: bool) -> None:
         self.engine, self.with_numpy = engine, with_numpy
-        #: Seconds of each run of tasks, and their function, which is read after the clock stopped.
+        #: Seconds of each run of tasks, and their pickled function.
         self.runs: list[tuple[float, bytes]] = []
         self.task_seconds = 0.0  # of all tasks, of the CPU
         #: Tuples of rows, entries of a row, seconds of our tasks and of NumPy, one a round.
@@ -119,10 +119,10 @@ class TimedEngine:
             self.task_seconds += seconds
             yield result
         seconds = time.perf_counter() - start
-        task = Path(function.args[0]).read_bytes()
-        self.runs.append((seconds, task))
-        if self.with_numpy and _kind(pickle.loads(task)) == "round":
-            summed, filled = pickle.loads(task).args
+        stored = Path(function.args[0]).read_bytes()
+        self.runs.append((seconds, stored))
+        if self.with_numpy and _kind(task := pickle.loads(stored)) == "round":
+            summed, filled = task.args
             vectors = summed.func.__self__
             bare = partial(_numpy_round, [vectors._path(bucket) for bucket in filled])
             sizes = list(self.engine.map(bare, n_tasks))
@@ -133,8 +133,8 @@ class TimedEngine:
     def phases(self) -> dict[str, tuple[int, float]]:
         """Number of runs of each kind of task, and their seconds."""
         found: dict[str, list[float]] = defaultdict(list)
-        for seconds, task in self.runs:
-            found[_kind(pickle.loads(task))].append(seconds)
+        for seconds, stored in self.runs:
+            found[_kind(pickle.loads(stored))].append(seconds)
         return {kind: (len(each), sum(each)) for kind, each in found.items()}
 
 

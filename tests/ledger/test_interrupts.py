@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from tests._fakes import Noisy, Pure, basic_budget, spend, votes
-from tests._programs import run_python
+from tests._programs import interrupts_arrive, run_python
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
@@ -32,10 +32,8 @@ def _not_patient(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _interrupts_arrive():
-    """Raise KeyboardInterrupt also where the program that began the tests ignores SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with interrupts_arrive():
+        yield
 
 
 @pytest.fixture

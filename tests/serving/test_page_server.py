@@ -11,7 +11,7 @@ import time
 import pytest
 from tests._commands import ledger_command
 from tests._fakes import basic_budget, spend
-from tests._programs import python_environment, running_program
+from tests._programs import interrupts_arrive, python_environment, running_program
 from tests.serving._served import served
 
 from secretballot.serving import LedgerPage, PageServer, _page_server
@@ -312,20 +312,12 @@ def test_the_command_refuses_what_it_cannot_serve(path, page, capsys):
     assert ledger_command(capsys, "serve", path.with_name("none"))[0] == 1
 
 
-@pytest.fixture
-def interruptible():
-    """Programs that are started can be interrupted, also where a shell's background jobs can't."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process by its number")
-@pytest.mark.usefixtures("interruptible")
 def test_the_command_ends_by_ctrl_c(path, tmp_path):
     errors = tmp_path / "errors"
     with (
         errors.open("w") as said,
+        interrupts_arrive(),
         running_program(
             *(sys.executable, "-m", "secretballot", "ledger", "serve", path, "--port", 0),
             env=python_environment(),

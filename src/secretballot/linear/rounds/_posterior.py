@@ -347,7 +347,7 @@ def updated_variances(
     values: Floats,
     covariance: Floats,
     hyperprior: Hyperprior,
-    relaxed_from: Floats | None = None,
+    present: Floats | None = None,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -357,8 +357,8 @@ def updated_variances(
     values : ndarray of shape (1 + n_features,)
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     hyperprior : Hyperprior
-    relaxed_from : ndarray of shape (n_groups,) or None, default=None
-        Present variances, from which a longer step is taken.
+    present : ndarray of shape (n_groups,) or None, default=None
+        Variances before the update, for a longer step from them.
     """
     effects, errors = values[1:], covariance[1:, 1:]
     variances, limits = [], []
@@ -370,8 +370,8 @@ def updated_variances(
         weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
     updated = np.array(variances)
-    if relaxed_from is not None:
-        updated = relaxed_from * (updated / relaxed_from) ** _RELAXATION
+    if present is not None:
+        updated = present * (updated / present) ** _RELAXATION
     return np.clip(updated, _LEAST_PART * hyperprior.mean, limits)
 
 
