@@ -8,7 +8,7 @@ from typing import TypeVar
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_monotonic_cst, _num_samples
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -63,6 +63,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "LinearClassifierMixin",
+    "Options",
     "StrOptions",
     "_check_monotonic_cst",
     "_fit_context",

@@ -178,6 +178,15 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "That it saw no private row is its user's word.",
         }
     ),
+    "rows_per_call": NoteWord(
+        "a count, or a list of counts",
+        lambda value: all(map(_is_count, value if isinstance(value, list) else [value])),
+        {
+            None: "In {} a model or a transformer answered private rows in calls of one public "
+            "number of rows. That it is deterministic, and makes the same of a row beside all "
+            "other rows, was tested on public rows and is assumed."
+        },
+    ),
     "model": _typed(str, "a string"),
     "n_columns": NoteWord("a count", _is_count),
     "measured": _typed(str, "a string"),

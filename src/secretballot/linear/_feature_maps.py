@@ -121,7 +121,8 @@ def feature_map(
             raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
         frozen = isinstance(kind, FrozenEstimator)
         transformer = kind if frozen else clone(kind).fit(data.X_public)
-        return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
+        rows = TransformedRows(transformer, data.X_public, data.schema, model.rows_per_call)
+        return rows, "frozen" if frozen else "public"
     categories = declared_categories(model, data.names)
     columns = data.public_columns(categories)
     bounds = checked_bounds(model, columns, categories)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +19,7 @@ from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    Options,
     StrOptions,
     _num_samples,
 )
@@ -30,7 +32,9 @@ from secretballot.linear.features import (
     ColumnChoice,
     ColumnReadings,
     Design,
+    Features,
     Floats,
+    TransformedRows,
     declared_bins,
     declared_readings,
     public_columns,
@@ -43,8 +47,8 @@ from secretballot.linear.input import (
     declared_categories,
 )
 from secretballot.linear.rounds import Response, Targets
-from secretballot.schema import as_table, check_table, date_bounds
-from secretballot.scoring import FitPrice, FitPriceMethods
+from secretballot.schema import RowAnswers, as_table, check_table, date_bounds
+from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
 from secretballot.screening import CheckedCloneMixin
 
 
@@ -63,6 +67,7 @@ class LinearModel(
     monotonic_cst: ArrayLike | dict[str, int] | None
     epsilon: float | dict[str, float] | None
     check_public_rows: bool
+    rows_per_call: int | str
     accountant: PrivacyAccountant | None
     random_state: int | np.random.RandomState | None
     n_features_in_: int
@@ -81,6 +86,7 @@ class LinearModel(
         "monotonic_cst": ["array-like", dict, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
         "check_public_rows": ["boolean"],
+        "rows_per_call": [Options(Integral, {1, 8, 256}), StrOptions({"auto"})],
         "accountant": [PrivacyAccountant, None],
         "random_state": ["random_state"],
     }
@@ -224,9 +230,35 @@ class LinearModel(
                 X = check_public_table(self, X, reset=False)
             X = choice.select(X)
         table = self._row_schema.read(X).table
-        rows = self._public_features.transform(table)
+        return self._table_scores(table, self._public_features.transform(table))
+
+    def _table_scores(self, table: ArrayLike, features: Features) -> Floats:
+        """Compute scores of rows as read, given their features."""
         if self._unknown_cells is not None:
-            self._unknown_cells.warn(table, rows)
-        design = Design(rows)
+            self._unknown_cells.warn(table, features)
+        design = Design(features)
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
-        return design.decision(coefficients.T, np.atleast_1d(self.intercept_))
+        return design.rowwise_decision(coefficients.T, np.atleast_1d(self.intercept_))
+
+    @abstractmethod
+    def _predict_scores(self, scores: Floats) -> NDArray[np.generic]:
+        """Return the predictions of scores."""
+
+    def _private_predictor(self, rows_per_call: int | str) -> PrivatePredictor:
+        """Return predictions for private rows by a copy, without the accountant."""
+        check_is_fitted(self)
+        public = copy(self)
+        public.accountant, calls = None, None
+        if isinstance(self._public_features, TransformedRows):
+            features = self._public_features.with_calls(self._row_schema, rows_per_call)
+            public._public_features, calls = features, features.calls
+        return PrivatePredictor(self._row_schema, public._answer_private, calls)
+
+    def _answer_private(self, table: ArrayLike) -> RowAnswers:
+        """Predict private rows, each from its own cells."""
+        if isinstance(self._public_features, TransformedRows):
+            features, failed = self._public_features.answer_private(table)
+        else:
+            features = self._public_features.transform_private(table)
+            failed = np.zeros(features.shape[0], dtype=bool)
+        return RowAnswers(self._predict_scores(self._table_scores(table, features)), failed)

@@ -175,6 +175,8 @@ def _run(
     warn_weak_signal(size.signal, response)
     n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)
+    if isinstance(features, TransformedRows) and model.rows_per_call == "auto":
+        features.calls.warn_slow(data.n_units if accountant.unit == "row" else None)
     n_pilot = count_pilot_rounds(model.features, data, features, size)
     n_releases = 1 + n_rounds + n_pilot
     pairs = PairSearch.of(
@@ -226,6 +228,8 @@ def _run(
         "n_counted": data.n_units,
         **data.outside,
     }
+    if isinstance(features, TransformedRows):
+        note["rows_per_call"] = features.calls.rows_per_call
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:

@@ -95,6 +95,11 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Whether to check first, by one noisy count, that most private rows lie within the ranges
         and categories of the public rows, or without them within declared bounds and categories.
         It costs at most 1 % of the fit; where it would cost more there is no check.
+    rows_per_call : {"auto", 256, 8, 1}, default="auto"
+        Number of private rows that a transformer is given in one call (`features`): always the
+        same, so that how many private rows there are changes no row's features. ``"auto"``: the
+        largest at which public rows have the same features bit for bit at all places and beside
+        all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
     random_state : int, RandomState instance or None, default=None
@@ -196,6 +201,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         monotonic_cst: ArrayLike | dict[str, int] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
+        rows_per_call: int | str = "auto",
         accountant: PrivacyAccountant | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -210,6 +216,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.monotonic_cst = monotonic_cst
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
+        self.rows_per_call = rows_per_call
         self.accountant = accountant
         self.random_state = random_state
 
@@ -313,7 +320,10 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         -------
         ndarray of shape (n_samples,)
         """
-        return self._scores(X)[:, 0]
+        return self._predict_scores(self._scores(X))
+
+    def _predict_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores[:, 0]
 
     def predict_interval(
         self, X: ArrayLike, confidence: float = 0.9

@@ -93,6 +93,11 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         and categories of the public rows, or without them within declared bounds and categories:
         other units and codes are refused before the fit is paid. It costs at most 1 % of the fit;
         where it would cost more (some 500 rows at an epsilon of 1) there is none. False: no check.
+    rows_per_call : {"auto", 256, 8, 1}, default="auto"
+        Number of private rows that a transformer is given in one call (`features`): always the
+        same, so that how many private rows there are changes no row's features. ``"auto"``: the
+        largest at which public rows have the same features bit for bit at all places and beside
+        all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels nothing is learned: their number is public.
@@ -227,6 +232,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         monotonic_cst: ArrayLike | dict[str, int] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
+        rows_per_call: int | str = "auto",
         classes: ArrayLike | None = None,
         class_weight: dict[Hashable, float] | str | None = None,
         label_rate: ArrayLike | None = None,
@@ -244,6 +250,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self.monotonic_cst = monotonic_cst
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
+        self.rows_per_call = rows_per_call
         self.classes = classes
         self.class_weight = class_weight
         self.label_rate = label_rate
@@ -363,7 +370,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        scores = self._scores(X)
+        return self._predict_scores(self._scores(X))
+
+    def _predict_scores(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         return self._output.predict(scores)
 
     def terms(self, target: Hashable = None) -> TermList:

@@ -27,3 +27,8 @@ from secretballot.schema._row_independence import apply_in_halves as apply_in_ha
 from secretballot.schema._row_independence import check_row_independence as check_row_independence
 from secretballot.schema._row_schema import ReadRows as ReadRows
 from secretballot.schema._row_schema import RowSchema as RowSchema
+from secretballot.schema._rowwise import RowAnswers as RowAnswers
+from secretballot.schema._rowwise import RowCalls as RowCalls
+from secretballot.schema._rowwise import private_copies as private_copies
+from secretballot.schema._rowwise_check import check_rows_per_call as check_rows_per_call
+from secretballot.schema._rowwise_check import choose_calls as choose_calls

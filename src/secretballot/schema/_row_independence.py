@@ -46,9 +46,10 @@ def check_row_independence(
         output = function(_safe_indexing(X_public, checked[rows]))
         if not _is_close(expected[rows], output, expected):
             raise ValueError(
-                f"{name} makes something else of some public rows than of the same rows among "
-                "others, or in another order. What it makes of a row must depend on that row "
-                "alone, or one private row would change what is said of all."
+                f"{name} makes something else of some public rows beside other rows, or in another "
+                "order, by more than rounding. Its answer for a row must depend on that row alone: "
+                "one private row would change the answers of all. Steps that compute from the "
+                "batch, such as its mean or its largest value, must learn that in fit."
             )
 
 

@@ -26,6 +26,7 @@ from secretballot.scoring._regressor_score_methods import (
     RegressorScoreMethods as RegressorScoreMethods,
 )
 from secretballot.scoring._score import PrivateScore, score_private
+from secretballot.scoring._score_methods import PrivatePredictor as PrivatePredictor
 from secretballot.scoring._score_price import ScorePrice, price_score
 from secretballot.scoring._targets import check_column as check_column
 from secretballot.scoring._targets import check_target_bounds as check_target_bounds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
@@ -27,12 +26,6 @@ class ClassifierScoreMethods(ScoreMethods):
 
     classes_: NDArray[Any] | list[NDArray[Any]]
 
-    @property
-    def _no_prediction(self) -> NDArray[Any]:
-        """None, which is a wrong answer."""
-        n_labels = (len(self.classes_),) if isinstance(self.classes_, list) else ()
-        return np.full((1, *n_labels), None)
-
     @available_if(_can_predict)
     def score_private(
         self,
@@ -43,6 +36,7 @@ class ClassifierScoreMethods(ScoreMethods):
         epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
+        rows_per_call: int | str = "auto",
     ) -> PrivateScore:
         """Release the accuracy on private rows, with an interval. **This spends budget.**
 
@@ -60,6 +54,11 @@ class ClassifierScoreMethods(ScoreMethods):
             they are refused, and so are missing labels.
         owners, epsilon, sigma, level
             As for `secretballot.scoring.score_private`.
+        rows_per_call : {"auto", 256, 8, 1}, default="auto"
+            Number of private rows that a student, or a transformer, is given in one call: always
+            the same, so that how many private rows there are changes no answer. "auto": the
+            largest at which public rows have the same answers bit for bit at all places and beside
+            all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
 
         Returns
         -------
@@ -73,7 +72,7 @@ class ClassifierScoreMethods(ScoreMethods):
             If columns are missing, most labels are no classes of the model, or predictions for a
             row depend on other rows; nothing is spent.
         """
-        scored = self._scored_rows(X, y, owners)
+        scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             scored.refuse_foreign_labels(self.classes_)
             noise = NoiseChoice(epsilon, sigma, level)
@@ -91,6 +90,7 @@ class ClassifierScoreMethods(ScoreMethods):
         epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
+        rows_per_call: int | str = "auto",
     ) -> PrivateConfusion:
         """Release the confusion matrix on private rows. **This spends budget.**
 
@@ -98,7 +98,7 @@ class ClassifierScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        X, y, owners, epsilon, sigma, level
+        X, y, owners, epsilon, sigma, level, rows_per_call
             As for `score_private`; of one class a row.
 
         Returns
@@ -115,7 +115,7 @@ class ClassifierScoreMethods(ScoreMethods):
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
                 "score_private, or confusion_private for one of them."
             )
-        scored = self._scored_rows(X, y, owners)
+        scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             scored.refuse_foreign_labels(self.classes_)
             noise = NoiseChoice(epsilon, sigma, level)

@@ -205,7 +205,7 @@ def release_confusion(
         cells,
         random_state=random_state,
         scope=scope,
-        note={"measured": "confusion matrix", "n_counted": scored.n},
+        note={"measured": "confusion matrix", "n_counted": scored.n, **scored.note},
     )
     return PrivateConfusion(
         matrix=released[0].reshape(len(classes), len(classes)),

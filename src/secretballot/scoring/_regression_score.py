@@ -115,7 +115,7 @@ def release_errors(
         sums,
         random_state=random_state,
         scope=scope,
-        note={"measured": "squared errors", "n_counted": scored.n},
+        note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
     )
     moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
     return PrivateRegressionScore(

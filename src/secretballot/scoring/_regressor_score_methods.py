@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from secretballot.distributed import PrivateParts
 from secretballot.scoring._error_scale import ErrorScale
@@ -31,11 +29,6 @@ class RegressorScoreMethods(ScoreMethods):
         largest_error : float or None
         """
 
-    @property
-    def _no_prediction(self) -> NDArray[Any]:
-        """NaN, which counts as the largest error."""
-        return np.full(1, np.nan)
-
     def score_private(
         self,
         X: ArrayLike | PrivateParts,
@@ -46,6 +39,7 @@ class RegressorScoreMethods(ScoreMethods):
         epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
+        rows_per_call: int | str = "auto",
     ) -> PrivateRegressionScore:
         """Release R^2 on private rows, with an interval. **This spends budget.**
 
@@ -66,6 +60,8 @@ class RegressorScoreMethods(ScoreMethods):
             value of at least the range of `target_bounds` clips none.
         owners, epsilon, sigma, level
             As for `secretballot.scoring.regression_score_private`.
+        rows_per_call : {"auto", 256, 8, 1}, default="auto"
+            As the parameter of the estimator; "auto": the number of the fit.
 
         Returns
         -------
@@ -79,7 +75,7 @@ class RegressorScoreMethods(ScoreMethods):
             If columns or targets are missing, or predictions for a row depend on other rows;
             nothing is spent.
         """
-        scored = self._scored_rows(X, y, owners)
+        scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             return release_errors(
                 self._check_accountant(),

@@ -162,7 +162,7 @@ def release_accuracy(
         counts,
         random_state=random_state,
         scope=scope,
-        note={"measured": "accuracy", "n_counted": n},
+        note={"measured": "accuracy", "n_counted": n, **scored.note},
     )
     count, sigma = float(released[0, 0]), mechanism.sigma
     return PrivateScore(

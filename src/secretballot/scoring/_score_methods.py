@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from copy import copy
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +13,16 @@ from secretballot._row_order import check_row_order, order_labels
 from secretballot._sklearn_compat import _num_samples
 from secretballot.distributed import PrivateParts
 from secretballot.schema import (
+    RowAnswers,
+    RowCalls,
     RowSchema,
-    apply_in_halves,
-    check_row_independence,
+    check_rows_per_call,
     warn_repeated_rows,
 )
 from secretballot.scoring._people import NO_BUDGET, People, check_unit
 from secretballot.scoring._scored_rows import PartScores, ScoredRows, TableScores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from secretballot.accounting import PrivacyAccountant, Scope
 
 #: Key of the seeded noise of scores; other random streams have other keys.
@@ -38,46 +36,74 @@ class TableColumns(Protocol):
         """Return the chosen columns."""
 
 
+class PrivatePredictor(NamedTuple):
+    """Predictions for private rows, each from its own row alone.
+
+    Attributes
+    ----------
+    schema : RowSchema
+        Schema by which private rows are read.
+    answer : callable
+        Function from rows as read to their predictions. It holds nothing private.
+    calls : RowCalls or None
+        Calls of the user's function in it; None if it has none.
+    """
+
+    schema: RowSchema
+    answer: Callable[[Any], RowAnswers]
+    calls: RowCalls | None
+
+    @property
+    def note(self) -> dict[str, int]:
+        """Note of a release of these predictions."""
+        return {} if self.calls is None else {"rows_per_call": self.calls.rows_per_call}
+
+    def predict(self, read_columns: Callable[[ArrayLike], ArrayLike], X: ArrayLike) -> NDArray[Any]:
+        """Read private rows and predict them: None, which no label equals, where that fails."""
+        values, failed = self.answer(self.schema.read(read_columns(X)).table)
+        if failed.any():
+            values = values.astype(object)
+            values[failed] = None
+        return values
+
+
 class ScoreMethods:
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
     The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
-    rows only through the accountant's releases. Private rows are read through `_row_schema`,
-    and columns of labels by `_label_names`.
+    rows only through the accountant's releases. Columns of labels are read by `_label_names`.
     """
 
     accountant: PrivacyAccountant | None
     random_state: int | np.random.RandomState | None
     predict: Callable[..., ArrayLike]
     _fit_scope: Callable[[], Scope | None]
-
-    @property
-    @abstractmethod
-    def _no_prediction(self) -> NDArray[Any]:
-        """Answer for a row that can't be predicted, with a first axis of length 1."""
+    #: Predictions for private rows in calls of so many; raises the error of an unfitted estimator.
+    _private_predictor: Callable[[int | str], PrivatePredictor]
 
     def _scored_rows(
-        self, X: ArrayLike | PrivateParts, y: ArrayLike | None, owners: ArrayLike | None
+        self,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None,
+        owners: ArrayLike | None,
+        rows_per_call: int | str,
     ) -> ScoredRows:
         """Return private rows with predictions for them, where the rows are."""
         accountant = self._check_accountant()
-        schema: RowSchema | None = getattr(self, "_row_schema", None)
-        if schema is not None and schema.sample is not None:
-            name = f"{type(self).__name__}.predict"
-            check_row_independence(self._predict_array, schema.sample, name)
+        check_rows_per_call(rows_per_call)
+        predictor = self._private_predictor(rows_per_call)
+        schema = predictor.schema
+        predict = partial(predictor.predict, self._column_reader())
         if isinstance(X, PrivateParts):
             X.check_alone(y=y, owners=owners)
             check_unit(accountant, owners=True)
-            if schema is None or schema.names is None:
+            if schema.names is None:
                 raise ValueError(
                     "this model was not fitted with a data frame of public rows, and columns of "
                     "parts are found by name."
                 )
-            public = self._public_part()
-            if schema.sample is not None:
-                public.predict(schema.sample)  # its errors would count as wrong answers there
-            columns = [str(name) for name in schema.names]
-            return PartScores.of(X, columns, partial(_predict_rows, public))
+            _warn_slow(predictor, rows_per_call, None)
+            return PartScores.of(X, [str(name) for name in schema.names], predict, predictor.note)
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         if y is None:
@@ -85,25 +111,15 @@ class ScoreMethods:
         if owners is None:
             warn_repeated_rows(X)
         y = order_labels(y, getattr(self, "_label_names", None))
-        predicted = _predict_rows(self, X)
+        _warn_slow(predictor, rows_per_call, _num_samples(X))
+        predicted = predict(X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
-        return TableScores(y, predicted, people)
+        return TableScores(y, predicted, people, predictor.note)
 
-    def _public_part(self) -> ScoreMethods:
-        """Return a copy that predicts, without the accountant and what is private."""
-        public = copy(self)
-        public.accountant = None
-        for name in vars(public).keys() & {"_teachers", "_labelling"}:
-            setattr(public, name, None)
-        return public
-
-    def _read_columns(self, X: ArrayLike) -> ArrayLike:
-        """Return the columns of a table that the model reads."""
+    def _column_reader(self) -> Callable[[ArrayLike], ArrayLike]:
+        """Return the function that chooses the columns which the model reads."""
         choice: TableColumns | None = getattr(self, "_column_choice", None)
-        return X if choice is None else choice.select(X)
-
-    def _predict_array(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.predict(X))
+        return _all_columns if choice is None else choice.select
 
     def _check_accountant(self) -> PrivacyAccountant:
         """Return the accountant, if it is that of the fit."""
@@ -130,14 +146,10 @@ class ScoreMethods:
         return np.random.SeedSequence(int(seed), spawn_key=(_SEED_KEY, self._n_scores))
 
 
-def _predict_rows(estimator: ScoreMethods, X: ArrayLike) -> NDArray[Any]:
-    """Predict private rows, read as public ones.
+def _all_columns(X: ArrayLike) -> ArrayLike:
+    return X
 
-    A row that can't be predicted has `_no_prediction`: an error would reveal it, unpaid.
-    """
-    schema: RowSchema | None = getattr(estimator, "_row_schema", None)
-    if schema is None:
-        return np.asarray(estimator.predict(X))  # the error of an estimator that is not fitted
-    rows = schema.read(estimator._read_columns(X)).table
-    predicted, _ = apply_in_halves(estimator._predict_array, rows, estimator._no_prediction)
-    return np.asarray(predicted)
+
+def _warn_slow(predictor: PrivatePredictor, rows_per_call: int | str, n_rows: int | None) -> None:
+    if predictor.calls is not None and rows_per_call == "auto":
+        predictor.calls.warn_slow(n_rows)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -32,6 +32,8 @@ class ScoredRows(ABC):
     n: int
     #: "row" or "owner".
     unit: str
+    #: Words about the predictions for the note of the release.
+    note: Mapping[str, object]
 
     @abstractmethod
     def sum(self, function: ScoreSums) -> Floats:
@@ -53,6 +55,7 @@ class TableScores(ScoredRows):
     y_true: ArrayLike
     y_pred: ArrayLike
     people: People
+    note: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -91,13 +94,20 @@ class PartScores(ScoredRows):
     columns: list[str]
     targets: str | list[str]
     predict: Predict
+    note: Mapping[str, object]
 
     @classmethod
-    def of(cls, parts: PrivateParts, columns: list[str], predict: Predict) -> PartScores:
+    def of(
+        cls,
+        parts: PrivateParts,
+        columns: list[str],
+        predict: Predict,
+        note: Mapping[str, object],
+    ) -> PartScores:
         """Bring the rows of each owner together."""
         names = [*parts.check_columns(columns), *parts.targets]
         buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
-        return cls(buckets, columns, parts.y, predict)
+        return cls(buckets, columns, parts.y, predict, note)
 
     @property
     def n(self) -> int:  # type: ignore[override]

@@ -22,6 +22,7 @@ from secretballot.ensemble._target import ClassTarget
 from secretballot.ensemble.student import _student_choice as choosing
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import BinaryVoting, GNMax
+from secretballot.schema import RowSchema, choose_calls
 
 MODEL = LogisticRegression()
 #: Noise that ten like-minded teachers are beyond.
@@ -167,7 +168,8 @@ def furthest():
     X, y = make_blobs(12)
     owners = np.arange(12) // 2
     fitted = [Fussy().fit(X, y), KNeighborsClassifier(3).fit(X, y)]
-    candidates = [PublicStudent(each, np.array([0, 1]), {}) for each in fitted]
+    students = [PublicStudent(each, np.array([0, 1]), {}) for each in fitted]
+    candidates = [choose_calls(each, "predict", RowSchema.of(X)) for each in students]
     accountant = SimpleNamespace(unit="owner", relation="replace")
     target = ClassTarget(np.array([0, 1]))
 
@@ -193,7 +195,7 @@ def test_one_person_moves_a_count_by_one_at_most(monkeypatch):
     # Planted: where a candidate fails it has nothing right at all.
     def all_or_nothing(candidate, X, truth, target):
         try:
-            return (candidate.predict(X) == truth).astype(float)
+            return (candidate.model.predict(X) == truth).astype(float)
         except ValueError:
             return np.zeros(len(truth))
 
@@ -243,7 +245,7 @@ def test_clones_searches_and_public_students(private, public):
     assert published.predict_proba(private[0]).shape == (200, 2)
     assert not hasattr(clone(ensemble).student, "best_index_")
     private_words = [name for name in vars(ensemble.student_) if not name.endswith("_")]
-    assert private_words == ["candidates", "scoring", "share"]
+    assert private_words == ["candidates", "scoring", "share", "rows_per_call"]
     assert "best_index_" in vars(ensemble.student_)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from secretballot._numbers import check_number
 from secretballot.ensemble._estimator_types import Learner, Rows
 from secretballot.ensemble._frozen_parties import check_learner
+from secretballot.schema import check_rows_per_call
 
 Pair: TypeAlias = tuple[Learner, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
@@ -55,6 +56,9 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         they vote by the agreement of a candidate with their predictions of the public rows.
     share : float, default=0.05
         Share of what the fit may spend that the choice takes; the labels take the remainder.
+    rows_per_call : {"auto", 256, 8, 1}, default="auto"
+        Number of private rows that a candidate is given in one call, as for
+        `PrivateTeacherEnsemble.score_private`.
 
     Attributes
     ----------
@@ -108,10 +112,12 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         candidates: Sequence[Learner | Pair] | Pair,
         scoring: str | Callable[..., float] | None = None,
         share: float = 0.05,
+        rows_per_call: int | str = "auto",
     ) -> None:
         self.candidates = candidates
         self.scoring = scoring
         self.share = share
+        self.rows_per_call = rows_per_call
 
     def expand(self) -> list[Candidate]:
         """Return all candidates of all grids, unfitted."""
@@ -138,6 +144,7 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         """Raise ValueError if a parameter is out of range."""
         self.expand()
         check_number("share", self.share, above=0, below=1)
+        check_rows_per_call(self.rows_per_call)
         self.scorer()
 
     def scorer(self) -> Callable[..., float] | None:

@@ -16,13 +16,19 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._private_labels import encode
-from secretballot.ensemble._target import Target, dense_labels
-from secretballot.ensemble._teacher_ballots import ballots, predicted_codes
+from secretballot.ensemble._target import NO_BALLOT, Target, dense_labels
+from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
 from secretballot.mechanisms import BestOfCounts, GNMax, Mechanism
-from secretballot.schema import check_row_independence
+from secretballot.schema import (
+    RowCalls,
+    RowSchema,
+    check_row_independence,
+    choose_calls,
+    private_copies,
+)
 from secretballot.scoring import People
 
 if TYPE_CHECKING:
@@ -84,13 +90,14 @@ class StudentChoice:
                 ensemble.unanswered,
                 scorer=student.scorer(),
             )
+            name = f"{candidate.estimator!r}.predict"
+            private_copies(fitted, name, fresh=False)  # refused now if it can't be copied
             if not by_ballot:
                 # It will predict all private rows; a prediction must depend on its row alone.
-                check_row_independence(
-                    partial(_predicted_labels, fitted),
-                    data.X_public,
-                    f"{candidate.estimator!r}.predict",
-                )
+                check_row_independence(partial(_predicted_labels, fitted), data.X_public, name)
+                if student.rows_per_call != "auto":
+                    assert data.schema is not None
+                    choose_calls(fitted, "predict", data.schema, student.rows_per_call, name=name)
         if len(choice.candidates) > 1:
             choice.mechanism = ensemble._check_accountant().calibrate(
                 GNMax if by_ballot else lambda noise: BestOfCounts(scale=noise),
@@ -130,8 +137,14 @@ class StudentChoice:
             return self.student.with_choice(indices[0], fitted[indices[0]])
         data, labelling, accountant = self.data, self.labelling, self.ensemble._check_accountant()
         public = [PublicStudent(model, data.target.classes, {}) for model in fitted.values()]
+        note = dict(data.facts.ledger_note)
         if isinstance(self.mechanism, BestOfCounts):
-            counts = count_right_answers(public, accountant, data, self.ensemble.n_jobs)
+            assert data.schema is not None
+            calls = _candidate_calls(public, data.schema, self.student, self.ensemble.n_jobs)
+            for candidate in calls:
+                candidate.warn_slow(data.facts.n_people if data.owners is None else None)
+            note["rows_per_call"] = [candidate.rows_per_call for candidate in calls]
+            counts = count_right_answers(calls, accountant, data, self.ensemble.n_jobs)
         else:
             assert isinstance(teachers, Sequence)
             votes = _votes_for_candidates(public, self.student.scorer(), data, teachers, labelling)
@@ -142,7 +155,7 @@ class StudentChoice:
             reservation=self.reservation,
             random_state=labelling.next_noise(),
             scope=labelling.scope,
-            note=data.facts.ledger_note,
+            note=note,
         )
         best = indices[int(outcome[0])]
         return self.student.with_choice(best, fitted[best])
@@ -177,8 +190,25 @@ def labels_share(student: object) -> float:
     return (1 - student.share) * (1 - _ROUNDING)
 
 
-def count_right_answers(
+def _candidate_calls(
     candidates: Sequence[PublicStudent],
+    schema: RowSchema,
+    student: PrivateChoice,
+    n_jobs: int | None,
+) -> list[RowCalls]:
+    """Return the calls in which each candidate predicts private rows.
+
+    The candidates were checked before; if one does not pass now, its calls have fewer rows.
+    """
+    n_rows = 1 if student.rows_per_call == 1 else "auto"
+    calls: list[RowCalls] = Parallel(n_jobs=n_jobs)(
+        delayed(choose_calls)(candidate, "predict", schema, n_rows) for candidate in candidates
+    )
+    return calls
+
+
+def count_right_answers(
+    candidates: Sequence[RowCalls],
     accountant: PrivacyAccountant,
     data: EnsembleData,
     n_jobs: int | None = None,
@@ -191,7 +221,7 @@ def count_right_answers(
 
 
 def _right_answers(
-    candidates: Sequence[PublicStudent],
+    candidates: Sequence[RowCalls],
     target: Target,
     n_jobs: int | None,
     X: Rows,
@@ -206,10 +236,12 @@ def _right_answers(
 
 
 def _row_scores(
-    candidate: PublicStudent, X: Rows, truth: NDArray[Any], target: Target
+    candidate: RowCalls, X: Rows, truth: NDArray[Any], target: Target
 ) -> NDArray[np.float64]:
     """Return the share of right answers of each row, 0 where there is no prediction."""
-    codes, _ = predicted_codes(candidate, X, target, target.counting)
+    labels, failed = candidate(X)
+    codes = target.codes(labels, len(failed))
+    codes[failed] = NO_BALLOT
     right = codes == truth
     return right.astype(np.float64) if right.ndim == 1 else right.mean(axis=1)
 
@@ -233,7 +265,16 @@ def _votes_for_candidates(
         samples = (
             (data.X_public, _predictions(index, data, teachers)) for index in range(len(teachers))
         )
-    votes = [_best(index, candidates, scorer, X, y) for index, (X, y) in enumerate(samples)]
+    assert data.schema is not None
+    copies = []
+    for candidate in candidates:
+        # What one teacher's rows leave in a candidate must not reach the next one's vote.
+        fresh = choose_calls(candidate, "predict", data.schema, 1).fresh_copies
+        copies.append(private_copies(candidate, "predict", fresh=fresh))
+    votes = [
+        _best(index, [copy() for copy in copies], scorer, X, y)
+        for index, (X, y) in enumerate(samples)
+    ]
     return np.array(votes, dtype=np.intp)
 
 

@@ -17,6 +17,8 @@ from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
+from secretballot.schema import RowCalls, RowSchema, check_row_independence, choose_calls
+from secretballot.scoring import PrivatePredictor
 
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (
@@ -59,6 +61,7 @@ class StudentMethods:
     student_: Any
     classes_: Classes
     _privacy: dict[str, Any]
+    _row_schema: RowSchema | None
 
     def to_student(self) -> PublicStudent:
         """Return the public part, for deployment, without teachers, votes, partition or accountant.
@@ -86,6 +89,19 @@ class StudentMethods:
                 f"guaranteed. {GIVE_BUDGET}"
             )
         return self.accountant.statement()
+
+    def _private_predictor(self, rows_per_call: int | str) -> PrivatePredictor:
+        """Return the student's predictions for private rows; its check on public rows runs once."""
+        self._check_student()
+        assert self._row_schema is not None  # a student has public rows
+        kept: dict[int | str, RowCalls] = vars(self).setdefault("_student_calls", {})
+        calls, schema = kept.get(rows_per_call), self._row_schema
+        if calls is None or calls.model.estimator is not self.student_:
+            student, name = self.to_student(), f"{type(self).__name__}.predict"
+            check_row_independence(student.predict, schema.sample, name)
+            calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
+            kept[rows_per_call] = calls
+        return PrivatePredictor(schema, calls, calls)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)

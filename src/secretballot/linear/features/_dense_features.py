@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -13,8 +14,10 @@ from secretballot.linear.features._column_scaling import LARGEST_NUMBER, LEAST_S
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats, PriorGroup
 from secretballot.schema import (
-    apply_in_halves,
+    RowAnswers,
+    RowSchema,
     check_row_independence,
+    choose_calls,
     columns_of,
     copy_rows,
 )
@@ -71,7 +74,7 @@ class DenseFeatures:
         """Centre rows, append the constant, and clip their lengths."""
         constant = np.full((len(rows), 1), self._constant)
         scaled = np.clip(self._scale * (rows - self._mean), -LARGEST_NUMBER, LARGEST_NUMBER)
-        features = np.concatenate([scaled, constant], axis=1)
+        features = np.ascontiguousarray(np.concatenate([scaled, constant], axis=1))
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         return np.asarray(features * np.minimum(1.0, self.norm / lengths))
 
@@ -119,13 +122,33 @@ class TransformedRows(DenseFeatures):
     transformer : Transformer
         Fitted on public rows.
     X_public : table
+    schema : RowSchema
+        Schema of these rows.
+    rows_per_call : {"auto", 256, 8, 1}
+        Private rows that the transformer is given in one call.
     """
 
-    def __init__(self, transformer: Transformer, X_public: ArrayLike) -> None:
+    def __init__(
+        self,
+        transformer: Transformer,
+        X_public: ArrayLike,
+        schema: RowSchema,
+        rows_per_call: int | str = "auto",
+    ) -> None:
         self.transformer = transformer
         rows = self._finite_rows(X_public)
-        check_row_independence(self._table, X_public, f"features={type(transformer).__name__}")
+        name = f"features={type(transformer).__name__}"
+        check_row_independence(self._table, X_public, name)
         self._fit_length(rows, in_any_unit=True)
+        self.calls = choose_calls(transformer, "transform", schema, rows_per_call, name=name)
+
+    def with_calls(self, schema: RowSchema, rows_per_call: int | str) -> TransformedRows:
+        """Return the same features, with another number of private rows in a call."""
+        if rows_per_call in ("auto", self.calls.rows_per_call):
+            return self
+        other = copy(self)
+        other.calls = choose_calls(self.transformer, "transform", schema, rows_per_call)
+        return other
 
     def transform(self, X: ArrayLike) -> Floats:
         """Compute the features of public rows."""
@@ -133,20 +156,14 @@ class TransformedRows(DenseFeatures):
 
     def transform_private(self, X: ArrayLike) -> Floats:
         """Compute the features of private rows; where that fails, the mean of public rows."""
-        equal_lengths = []
+        return self.answer_private(X).values
 
-        def transform(rows: ArrayLike) -> Floats:
-            table = self._output(rows)
-            equal_lengths.append(len(table) == _num_samples(rows))
-            if table.shape[1:] != self._mean.shape:
-                raise ValueError(f"rows of the shape {table.shape[1:]}")
-            return np.array(table, dtype=np.float64)
-
-        rows, _ = apply_in_halves(transform, X, np.full((1, len(self._mean)), np.nan))
-        if not all(equal_lengths):
-            self._refuse(rows.shape, _num_samples(X))
-        rows = np.where(np.isfinite(rows), rows, self._mean)
-        return self._clip(np.clip(rows, -LARGEST_NUMBER, LARGEST_NUMBER))
+    def answer_private(self, X: ArrayLike) -> RowAnswers:
+        """Compute the features of private rows, and tell where the transformer failed."""
+        rows, failed = self.calls(X)
+        is_number = np.isfinite(rows) & ~failed[:, None]
+        table = np.clip(np.where(is_number, rows, self._mean), -LARGEST_NUMBER, LARGEST_NUMBER)
+        return RowAnswers(self._clip(table), ~is_number.all(axis=1))
 
     def _output(self, X: ArrayLike) -> NDArray[np.generic]:
         """Return the transformer's output as an array of its own type."""

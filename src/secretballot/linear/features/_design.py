@@ -17,6 +17,8 @@ Features: TypeAlias = "Floats | csr_array"
 
 #: Products that are computed at a time.
 _BLOCK_SIZE = 2**24
+#: Rows whose scores are added at a time.
+_BLOCK_ROWS = 2**10
 #: One-hot rows whose pairs of features are more than 1 in so many of all pairs are made dense.
 _DENSE_RATIO = 10
 
@@ -102,6 +104,21 @@ class Design:
     def decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
         """Compute scores (n_rows, n_columns) from coefficients (n_features, n_columns)."""
         return np.asarray(self.features @ coefficients + intercept)
+
+    def rowwise_decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
+        """Compute scores as `decision` does, each added in the order of the features.
+
+        A product of matrices adds in an order that depends on the number of rows.
+        """
+        if isinstance(self.features, csr_array):
+            return self.decision(coefficients, intercept)
+        scores = np.zeros((self.shape[0], coefficients.shape[1]))
+        for start in range(0, self.shape[0], _BLOCK_ROWS):
+            columns = np.ascontiguousarray(self.features[start : start + _BLOCK_ROWS].T)
+            block = scores[start : start + _BLOCK_ROWS]
+            for values, slopes in zip(columns, coefficients, strict=True):
+                block += values[:, None] * slopes
+        return np.asarray(scores + intercept)
 
     def quadratic(self, matrix: Floats) -> Floats:
         """Compute x' M x of each row x, which has a 1 before its features: (n_rows,).
