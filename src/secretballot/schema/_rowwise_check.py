@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ _MOST_ARRANGEMENTS = 20
 _MOST_BORDERS, _BITS = 16, 53
 #: Public seed: nothing private is drawn.
 _SEED = 20_160_817
-#: Cells that hardly any model expects.
-_HUGE, _UNSEEN = 1e308, "unseen 20160817"
+#: Cell that no public row has.
+_UNSEEN = "unseen 20160817"
 #: Attributes under which fitted models keep the model that answers for them.
 _INNER = ("best_estimator_", "estimator_", "estimator", "model")
 
@@ -87,69 +87,69 @@ def check_rows_per_call(rows_per_call: object) -> None:
         )
 
 
-@dataclass
 class _Check:
     """Check of one model. Its rows are public; calls are counted."""
 
-    model: Any
-    method: str
-    schema: RowSchema
-    name: str
-    n_calls: int = 0
-    fresh_copies: bool = False
-    _seconds: list[float] = field(default_factory=list)
-    _fault: str = ""
+    def __init__(self, model: Any, method: str, schema: RowSchema, name: str) -> None:
+        self.model, self.method, self.schema, self.name = model, method, schema, name
+        self.n_calls, self.fresh_copies = 0, False
+        self._seconds: list[float] = []
+        self._rng = np.random.default_rng(_SEED)
 
     def choose(self, rows_per_call: int | str) -> RowCalls:
         """Return the calls of the largest number of rows that passes."""
-        sample = self.schema.sample
-        n_sample = _num_samples(sample)
-        self._rng = np.random.default_rng(_SEED)
         self._copies = private_copies(self.model, self.name, fresh=False)
         before = state_digest(self._copies())
-        natural = self._call(_safe_indexing(sample, np.resize(np.arange(n_sample), CALL_SIZES[0])))
+        sample = Stack.of([self.schema.sample])
+        natural = self._call(sample.take(np.resize(np.arange(self._n_natural), CALL_SIZES[0])))
         if before is None or state_digest(self._copies()) != before:
-            self.fresh_copies = True
-            self._copies = private_copies(self.model, self.name, fresh=True)
-        sizes = CALL_SIZES if rows_per_call == "auto" else (int(rows_per_call),)
-        if sizes != (1,):
-            self._find_rows(natural[: min(n_sample, len(natural))])
+            self._use_fresh_copies()
+        sizes = [size for size in CALL_SIZES if rows_per_call in ("auto", size)]
+        raising, companions = self._sort_broken_rows() if sizes else ([], [])
         chosen, fault = 1, ""
         for place, size in enumerate(sizes):
-            if size == 1:
-                break
-            n_left = MOST_CALLS - _LAST_CALLS - self.n_calls
-            found = self._fault_at(size, n_left // (len(sizes) - place))
+            n_left = (MOST_CALLS - _LAST_CALLS - self.n_calls) // (len(sizes) - place)
+            last_call = self.n_calls + n_left
+            borders = self._border_rows(natural[: self._n_natural], size)
+            rows = _Rows.of(self.schema.sample, borders, raising, companions)
+            found = self._fault_at(size, rows, last_call)
             if not found:
                 chosen = size
                 break
             fault = fault or found
         if not self.fresh_copies and state_digest(self._copies()) != before:
             # Later calls changed it, so that what was compared were different functions.
-            self.fresh_copies, chosen, fault = True, 1, f"a call changes {self.name}, which"
+            self._use_fresh_copies()
+            chosen, fault = 1, f"{self.name} changes when it is called, and"
         if chosen != rows_per_call and rows_per_call != "auto":
             raise ValueError(
                 f"rows_per_call={rows_per_call!r}: in calls of so many rows {fault} makes "
                 "something else of some public rows beside other rows, or at another place. Leave "
                 "it 'auto', or pass 1."
             )
-        if chosen == 1 and not self._repeats():
-            self.fresh_copies = True
-            self._copies = private_copies(self.model, self.name, fresh=True)
-        pad = _safe_indexing(sample, np.array([0]))
+        if chosen == 1 and not self._repeats(sample):
+            self._use_fresh_copies()
         self._seconds.clear()
         for _ in range(_TIMED):
-            answer = self._call(Stack.of([pad]).take(np.zeros(chosen, dtype=np.intp)))
+            answer = self._call(sample.take(np.zeros(chosen, dtype=np.intp)))
         return RowCalls(
-            self.model,
-            self.method,
-            pad,
-            chosen,
-            self.fresh_copies,
-            answer[:1],
-            min(self._seconds),
-            fault if chosen < CALL_SIZES[0] else "",
+            model=self.model,
+            method=self.method,
+            pad=_safe_indexing(self.schema.sample, np.array([0])),
+            rows_per_call=chosen,
+            fresh_copies=self.fresh_copies,
+            answer=answer[:1],
+            seconds_per_call=min(self._seconds),
+            fault=fault if chosen < CALL_SIZES[0] else "",
         )
+
+    @property
+    def _n_natural(self) -> int:
+        return min(_num_samples(self.schema.sample), CALL_SIZES[0])
+
+    def _use_fresh_copies(self) -> None:
+        self.fresh_copies = True
+        self._copies = private_copies(self.model, self.name, fresh=True)
 
     def _call(self, rows: Any) -> NDArray[Any]:
         self.n_calls += 1
@@ -157,42 +157,6 @@ class _Check:
         answers = call(self._copies(), self.method, rows)
         self._seconds.append(time.perf_counter() - start)
         return answers
-
-    def _repeats(self) -> bool:
-        """Return True if single rows have the same answers when they are asked again."""
-        table = Stack.of([self.schema.sample])
-        rows = np.arange(min(_REPEATED, table.n_rows))
-        first, second = (
-            np.concatenate([self._call(table.take(rows[[row]])) for row in order])
-            for order in (rows, rows[::-1])
-        )
-        return first.dtype == second.dtype and bool(_same_rows(first, second[::-1]).all())
-
-    # Rows ---------------------------------------------------------------------------------------
-
-    def _find_rows(self, natural: NDArray[Any]) -> None:
-        """Stack public rows, rows at the border of two answers, and broken rows."""
-        sample = self.schema.sample
-        borders = self._border_rows(natural)
-        self._n_natural = _num_samples(sample)
-        tables = [sample, *([] if borders is None else [borders])]
-        self._n_good = sum(map(_num_samples, tables))
-        raised, companions = [], []
-        for broken in _broken_rows(self.schema):
-            table = Stack.of([sample, broken])
-            n_broken = min(_num_samples(broken), CALL_SIZES[0])
-            rows = self._n_natural + np.arange(n_broken)
-            if not self._raises(table, rows, CALL_SIZES[0]):
-                companions.append(broken)
-                continue
-            while len(rows) > 1:
-                half = rows[: len(rows) // 2]
-                rows = half if self._raises(table, half, CALL_SIZES[0]) else rows[len(half) :]
-            raised.append(_safe_indexing(broken, rows - self._n_natural))
-        self._n_raised = len(raised)
-        tables += [*raised, *companions]
-        self._table = Stack.of([*tables, _safe_indexing(sample, np.array([0]))])
-        self._n_rows = sum(map(_num_samples, tables))
 
     def _raises(self, table: Stack, rows: NDArray[np.intp], size: int) -> bool:
         """Return True if a call fails with these rows among public ones."""
@@ -206,18 +170,43 @@ class _Check:
             return True
         return False
 
-    def _border_rows(self, natural: NDArray[Any]) -> Any:
+    def _repeats(self, table: Stack) -> bool:
+        """Return True if single rows have the same answers when they are asked again."""
+        rows = np.arange(min(_REPEATED, self._n_natural))
+        first, second = (
+            np.concatenate([self._call(table.take(rows[[row]])) for row in order])
+            for order in (rows, rows[::-1])
+        )
+        return first.dtype == second.dtype and bool(_same_rows(first, second[::-1]).all())
+
+    def _sort_broken_rows(self) -> tuple[list[Any], list[Any]]:
+        """Return broken rows that make a call fail, one of a kind, and tables of the others."""
+        sample, size = self.schema.sample, CALL_SIZES[0]
+        raising, companions = [], []
+        for broken in _broken_rows(self.schema):
+            table = Stack.of([sample, broken])
+            rows = _num_samples(sample) + np.arange(self._n_natural)
+            if not self._raises(table, rows, size):
+                companions.append(broken)
+                continue
+            while len(rows) > 1:
+                half = rows[: len(rows) // 2]
+                rows = half if self._raises(table, half, size) else rows[len(half) :]
+            raising.append(_safe_indexing(broken, rows - _num_samples(sample)))
+        return raising, companions
+
+    def _border_rows(self, natural: NDArray[Any], size: int) -> Any:
         """Return rows between public ones at which the answer changes; None if there are none.
 
-        Rounding shows there, even if the answers are classes.
+        Rounding shows there, even if the answers are classes. Calls have so many rows.
         """
-        sample, size = self.schema.sample, CALL_SIZES[0]
+        sample = self.schema.sample
         numbers = _float_columns(sample)
         if numbers is None or len(natural) < 2:
             return None
         pairs = self._rng.integers(len(natural), size=(2, 40 * _MOST_BORDERS))
         pairs = pairs[:, ~_same_rows(natural[pairs[0]], natural[pairs[1]])]
-        pairs = pairs[:, : _MOST_BORDERS // 2]
+        pairs = pairs[:, : min(_MOST_BORDERS, size) // 2]
         n_pairs = pairs.shape[1]
         if not n_pairs:
             return None
@@ -249,58 +238,28 @@ class _Check:
         every = np.arange(n_pairs)
         return between(np.concatenate([low, high]), np.concatenate([every, every]))
 
-    # Arrangements -------------------------------------------------------------------------------
-
-    def _fault_at(self, size: int, most_calls: int) -> str:
+    def _fault_at(self, size: int, rows: _Rows, last_call: int) -> str:
         """Return the step whose answers depend on other rows, or on a row's place; "" if none."""
-        for row in self._n_good + np.arange(self._n_raised):
-            if not self._raises(self._table, np.array([row]), size):
+        for row in rows.raising:
+            if not self._raises(rows.table, np.array([row]), size):
                 return self.name
-        most_calls -= self._n_raised
         answers: dict[str, _Seen] = {}
-        for number, indices in enumerate(self._arrangements(size)):
-            start = self.n_calls
+        for number, indices in enumerate(rows.arrangements(size, self._rng)):
+            before = self.n_calls
             try:
-                outputs = dict(self._outputs(self._table.take(indices)))
+                outputs = dict(self._outputs(rows.table.take(indices)))
             except MemoryError:
                 raise
             except Exception:
                 return self.name
             if number == 0:
-                answers = {name: _Seen(self._n_rows + 1) for name in outputs}
+                answers = {name: _Seen(rows.table.n_rows) for name in outputs}
             for name, seen in answers.items():
                 if name in outputs and not seen.agrees(indices, outputs[name]):
                     return name
-            most_calls -= self.n_calls - start
-            if most_calls < self.n_calls - start:
+            if 2 * self.n_calls - before > last_call:
                 break
         return ""
-
-    def _arrangements(self, size: int) -> Iterator[NDArray[np.intp]]:
-        """Yield the rows of calls: among each other, one at all places, few, beside broken ones."""
-        rng, pad = self._rng, self._n_rows
-        borders = self._n_natural + rng.permutation(self._n_good - self._n_natural)[: size // 2]
-        natural = rng.permutation(self._n_natural)[: size - len(borders)]
-        pool = np.concatenate([borders, natural])
-        broken = np.arange(self._n_good + self._n_raised, self._n_rows)
-        yield np.resize(pool, size)
-        for number in range(1, _MOST_ARRANGEMENTS):
-            kind = number % 5
-            if kind in (1, 4):  # one row at all places, border rows and others in turn
-                rows = borders if len(borders) and number % 2 else natural
-                yield np.full(size, rng.choice(rows))
-            elif kind == 2:
-                yield rng.permutation(np.resize(pool, size))
-            elif kind == 3 and len(broken):
-                indices = rng.permutation(np.resize(pool, size))
-                places = rng.permutation(size)[: size // 2]
-                indices[places] = rng.choice(broken, size=len(places))
-                yield indices
-            else:
-                indices = np.full(size, pad)
-                places = rng.permutation(size)[: max(size // 16, 1)]
-                indices[places] = rng.choice(pool, size=len(places))
-                yield indices
 
     def _outputs(self, rows: Any) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the answers, and those of the steps and scores within the model, by name.
@@ -331,6 +290,57 @@ class _Check:
                     yield f"{type(last).__name__}.{score}", answers
         self.n_calls += 1
         yield self.name, call(self._copies(), self.method, rows)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Public rows that are compared, as positions in a table; the last is the pad.
+
+    Attributes
+    ----------
+    table : Stack
+    natural, borders, raising, broken : ndarray of int
+        Public rows as they are; at the border of two answers; such that a call fails; with a cell
+        that is missing, unseen or huge.
+    """
+
+    table: Stack
+    natural: NDArray[np.intp]
+    borders: NDArray[np.intp]
+    raising: NDArray[np.intp]
+    broken: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, natural: Any, borders: Any, raising: list[Any], broken: list[Any]) -> _Rows:
+        """Stack tables."""
+        kinds = [[natural], [] if borders is None else [borders], raising, broken]
+        ends = np.cumsum([sum(map(_num_samples, tables)) for tables in kinds])
+        first = _safe_indexing(natural, np.array([0]))
+        table = Stack.of([*(table for tables in kinds for table in tables), first])
+        return cls(table, *np.split(np.arange(ends[-1]), ends[:-1]))
+
+    def arrangements(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+        """Yield the rows of calls: among each other, one at all places, few, beside broken ones."""
+        borders = rng.permutation(self.borders)[: size // 2]
+        natural = rng.permutation(self.natural)[: size - len(borders)]
+        pool = np.concatenate([borders, natural])
+        yield np.resize(pool, size)
+        for number in range(1, _MOST_ARRANGEMENTS):
+            kind = number % 5
+            if kind in (1, 4):  # one row at all places, border rows and others in turn
+                yield np.full(size, rng.choice(borders if len(borders) and number % 2 else natural))
+            elif kind == 2:
+                yield rng.permutation(np.resize(pool, size))
+            elif kind == 3 and len(self.broken):
+                indices = rng.permutation(np.resize(pool, size))
+                places = rng.permutation(size)[: size // 2]
+                indices[places] = rng.choice(self.broken, size=len(places))
+                yield indices
+            else:
+                indices = np.full(size, self.table.n_rows - 1)
+                places = rng.permutation(size)[: max(size // 16, 1)]
+                indices[places] = rng.choice(pool, size=len(places))
+                yield indices
 
 
 class _Seen:
@@ -423,37 +433,50 @@ def _broken_rows(schema: RowSchema) -> Iterator[Any]:
 
     Columns take turns.
     """
-    sample = schema.sample
-    for value in (None, _UNSEEN, _HUGE, -_HUGE):
+    for cell in (None, _UNSEEN, 1, -1):
         try:
-            cells = _with_cells(sample, value, len(schema.columns))
+            cells = _with_cells(schema.sample, cell)
             if cells is not None:
                 yield schema.read(cells).table
         except (TypeError, ValueError, OverflowError):
             continue  # the schema can't read such cells, and so no private row has them
 
 
-def _with_cells(sample: Any, value: object, n_columns: int) -> Any:
-    """Return public rows with another value in one cell each; None if cells have no types."""
-    number: Any = np.nan if value is None else value
-    if issparse(sample):
-        if isinstance(number, str) or not sample.nnz:
+def _with_cells(sample: Any, cell: str | int | None) -> Any:
+    """Return public rows with another cell each: missing, a text, or a huge number of a sign.
+
+    None if it makes no sense in such a table.
+    """
+    rows = np.arange(_num_samples(sample))
+    dtype = getattr(sample, "dtype", None)
+    if dtype is not None and dtype.kind in "biuf":
+        if isinstance(cell, str):
             return None
-        changed = sample.astype(np.float64).tocsr()
-        starts = changed.indptr[:-1][np.diff(changed.indptr) > 0]
-        changed.data[starts] = number
+        number = np.nan if cell is None else cell * _largest(dtype)
+        changed = sample.astype(np.float64)
+        if issparse(sample):
+            changed = changed.tocsr()
+            changed.data[changed.indptr[:-1][np.diff(changed.indptr) > 0]] = number
+            return changed
+        flat = changed.reshape(len(rows), -1)
+        flat[rows, rows % flat.shape[1]] = number
         return changed
-    if isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf":
-        if isinstance(number, str):
-            return None
-        changed = sample.astype(np.float64).reshape(len(sample), -1)
-        changed[np.arange(len(sample)), np.arange(len(sample)) % changed.shape[1]] = number
-        return changed.reshape(sample.shape)
-    if not n_columns:
-        return None
-    if isinstance(sample, list) or np.ndim(sample) == 1:
-        return [value if place % 2 else cell for place, cell in enumerate(sample)]
-    columns = [np.asarray(column, dtype=object) for column in columns_of(sample)]
-    changed = np.stack(columns, axis=1)
-    changed[np.arange(len(changed)), np.arange(len(changed)) % changed.shape[1]] = value
-    return changed
+    if isinstance(sample, list | tuple) or np.ndim(sample) == 1:
+        is_text = all(isinstance(row, str) for row in sample)
+        return [cell if row % 2 else sample[row] for row in rows] if is_text else None
+    columns = [np.array(column, dtype=object) for column in columns_of(sample)]
+    for place, column in enumerate(columns):
+        huge = cell * _largest(columns_of(sample)[place].dtype) if isinstance(cell, int) else cell
+        column[rows % len(columns) == place] = huge
+    return np.stack(columns, axis=1)
+
+
+def _largest(dtype: Any) -> float:
+    """Return the largest number of a type; of types that hold none, that of a double."""
+    try:
+        plain = np.dtype(str(dtype).lower())
+    except TypeError:
+        plain = np.dtype(np.float64)
+    if plain.kind in "iu":
+        return int(np.iinfo(plain).max)
+    return float(np.finfo(plain if plain.kind == "f" else np.float64).max)
