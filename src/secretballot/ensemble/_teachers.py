@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from secretballot.ensemble._votes import (
     run_tasks,
 )
 from secretballot.mechanisms import Counting
-from secretballot.schema import copy_rows
+from secretballot.schema import copy_rows, private_copies
 
 if TYPE_CHECKING:
     from secretballot.ensemble._ensemble_data import EnsembleData
@@ -52,7 +53,8 @@ def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher
         if (shard.y == shard.y[0]).all():
             return ConstantTeacher(shard.y[:1])
         try:
-            teacher = clone(estimator)
+            # What clones share, such as a `FrozenEstimator`, could keep rows of other teachers.
+            teacher = deepcopy(clone(estimator))
             seed_estimator(teacher, shard.seed)
             if shard.y.ndim == 1:
                 return teacher.fit(shard.X, shard.y)
@@ -119,8 +121,9 @@ def _shard_labels(y: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def training_template(estimator: Learner) -> Learner:
-    """Return a clone without callbacks, which would see shards, to clone teachers from."""
+    """Return a clone without callbacks, which would see shards, to copy teachers from."""
     template = clone(estimator)
+    private_copies(template, "estimator", fresh=False)  # refused now if it can't be copied
     dropped = drop_callbacks(template)
     if dropped:
         warn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -272,7 +273,7 @@ def _votes_for_candidates(
         fresh = choose_calls(candidate, "predict", data.schema, 1).fresh_copies
         copies.append(private_copies(candidate, "predict", fresh=fresh))
     votes = [
-        _best(index, [copy() for copy in copies], scorer, X, y)
+        _best(index, [copy() for copy in copies], deepcopy(scorer), X, y)
         for index, (X, y) in enumerate(samples)
     ]
     return np.array(votes, dtype=np.intp)
