@@ -75,7 +75,7 @@ def test_version_has_a_changelog_entry():
 
 def test_dependencies():
     names = {re.match(r"[\w-]+", line).group() for line in PROJECT["dependencies"]}
-    assert names == {"scikit-learn", "numpy", "scipy", "joblib", "randomgen"}
+    assert names == {"scikit-learn", "numpy", "scipy", "joblib", "randomgen", "threadpoolctl"}
     assert {"plot", "test", "docs", "dask"} <= set(PROJECT["optional-dependencies"])
 
 
