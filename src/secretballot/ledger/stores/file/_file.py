@@ -33,9 +33,6 @@ def transact(
     survives the process, and not a power failure.
     """
     with PROCESS_LOCK:
-        # Opening a pipe would wait for a writer.
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise readable(OSError("no regular file"), path)
         try:
             # Never created: a missing ledger must not become a fresh budget.
             mode = "ro" if to == "read" else "rw"
