@@ -71,7 +71,8 @@ def real_path(path: str | os.PathLike[str]) -> str:
     """Return the path of a ledger without links; TypeError or ValueError if it names no file."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
-        raise TypeError(f"ledger={path!r} must be a path: a string or a pathlib.Path.")
+        kind = type(name).__name__  # bytes may be a URL
+        raise TypeError(f"ledger= must be a path, a string or a pathlib.Path, not of type {kind}.")
     try:
         is_name = b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

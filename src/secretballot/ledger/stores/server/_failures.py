@@ -78,4 +78,8 @@ def readable(error: Exception, url: ServerUrl) -> LedgerError:
         reason = next((reason for word, reason in _REFUSALS.items() if word in text), _AWAY)
     else:
         reason = "can't be used; nothing was released"
+    if state is None and type(error).__name__ == "ProgrammingError":
+        # What of a URL its client does not know may be the end of a password.
+        reason = "can't be used: check the parameters of the URL. Nothing was released"
+        text = "the client does not know one of them, or a letter in it has to be quoted"
     return LedgerError(f"The ledger {url.name!r} {reason}. ({url.redacted(text)})")
