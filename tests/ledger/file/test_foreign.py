@@ -1,5 +1,6 @@
 """Files of other programs are left as they are, and none of them is waited for."""
 
+import contextlib
 import os
 import sqlite3
 import struct
@@ -204,3 +205,52 @@ def test_a_name_too_long_for_its_journal_leaves_nothing(tmp_path):
     with pytest.raises(LedgerError):
         basic_budget(tmp_path / ("n" * 249))
     assert not list(tmp_path.iterdir())
+
+
+def a_text(path):
+    path.write_text("a letter that nobody has a copy of")
+
+
+def an_empty_file(path):
+    path.touch()
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+def a_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        opened.execute("CREATE TABLE note (text)")
+
+
+def a_link_to_itself(path):
+    path.symlink_to(path)
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (a_text, "a file of something else"),
+        (an_empty_file, "an empty file"),
+        (a_folder, "a folder"),
+        (a_database, "a file of something else"),
+        (a_link_to_itself, "a link that leads nowhere"),
+        (a_pipe, "no regular file"),
+    ],
+)
+def test_a_new_ledger_in_the_place_of_another_file(tmp_path, make, what):
+    """The message does not call it a budget that goes on."""
+    path = tmp_path / "notes"
+    make(path)
+    kind = os.lstat(path)
+    with pytest.raises(LedgerError, match=f"exists already, and is no ledger but {what}") as error:
+        basic_budget(path)
+    assert "continues" not in str(error.value)
+    assert os.lstat(path) == kind
+    assert list(tmp_path.iterdir()) == [path]

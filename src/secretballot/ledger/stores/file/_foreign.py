@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 from secretballot._errors import LedgerError
 from secretballot.ledger.stores._waiting import PROCESS_LOCK
@@ -22,8 +23,7 @@ def check_not_foreign(path: str) -> None:
     """Refuse a file that is no ledger, and irregular files in its place or beside it, as of pipes.
 
     To open a pipe would wait for its writer. SQLite would roll back the unfinished write of another
-    program, and this library would make a mark beside its file. (An empty file with a mark is a
-    ledger that is being made.)
+    program, and this library would make a mark beside its file.
     """
     for name in (path + ending for ending in _BESIDE):
         if _is_irregular(name, follow_symlinks=False):
@@ -34,15 +34,38 @@ def check_not_foreign(path: str) -> None:
     if _is_irregular(path):
         raise readable(OSError("no regular file"), path)
     try:
-        # To close any descriptor on a file ends all locks that the process has on it.
-        with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
-            header = file.read(_APPLICATION.stop)
+        is_one = _is_ledger(path)
     except OSError as error:
         raise readable(error, path) from error
-    if not header and os.path.lexists(mark_path(path)):
-        return
-    if not header.startswith(_MAGIC) or header[_APPLICATION] != APPLICATION_ID.to_bytes(4, "big"):
+    if not is_one:
         raise LedgerError(f"The ledger {path!r} can't be used: {NO_LEDGER}.")
+
+
+def describe_foreign(path: str) -> str:
+    """Describe what is in the place of a new ledger; "" if it is a ledger."""
+    if not os.path.exists(path):
+        return "a link that leads nowhere"
+    if os.path.isdir(path):
+        return "a folder"
+    if _is_irregular(path):
+        return "no regular file, but a pipe or a device"
+    with suppress(OSError):
+        if not _is_ledger(path):
+            if os.path.getsize(path):
+                return "a file of something else"
+            return "an empty file (or one that is being made)"
+    return ""
+
+
+def _is_ledger(path: str) -> bool:
+    """Check the number of the application. An empty file with a mark is one that is being made."""
+    # To close any descriptor on a file ends all locks that the process has on it.
+    with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
+        header = file.read(_APPLICATION.stop)
+    if not header:
+        return os.path.lexists(mark_path(path))
+    number = APPLICATION_ID.to_bytes(4, "big")
+    return header.startswith(_MAGIC) and header[_APPLICATION] == number
 
 
 def _is_irregular(name: str, *, follow_symlinks: bool = True) -> bool:
