@@ -20,10 +20,15 @@ _NO_TABLES = (
     "PrivacyAccountant(..., ledger=URL) makes them, if the user may"
 )
 _NO_DATABASE = "does not exist: the server has no database of that name; check the URL"
+_POOLER = (
+    "can't be used: a pooler before the server shares sessions between statements. Set its "
+    "pool_mode to transaction or session. Nothing was released"
+)
 _FULL = "can't be used: the server has no capacity left; try again. Nothing was released"
 #: Reasons by words of a failed connection, which has no SQLSTATE.
 _REFUSALS = {
     'database "': _NO_DATABASE,
+    "statement pooling mode": _POOLER,
     "too many": _FULL,
     "connection slots": _FULL,
     "password": _LOGIN,
