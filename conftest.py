@@ -36,6 +36,12 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
+# Marks of ledgers on servers are kept out of the user's folder. It is named before anything runs,
+# so that workers and programs inherit it. Ids of ledgers are the same in every run: an earlier
+# run's marks would say that entries are missing.
+_STATE = tempfile.TemporaryDirectory(prefix="secretballot-state-", ignore_cleanup_errors=True)
+os.environ["SECRETBALLOT_STATE"] = _STATE.name
+
 # The same examples in every run: what fails once, fails again. And nothing is timed.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.load_profile("same")
@@ -95,6 +101,7 @@ def _remember_threads(request):
 
 def pytest_unconfigure():
     """End a test runner that does not end by itself, and print which threads it waits for."""
+    _STATE.cleanup()
 
     def report():
         for thread, test in _begun_in.items():

@@ -14,6 +14,7 @@ PACKAGE = ROOT / "src" / "secretballot"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # A folder may import from folders with a smaller number, and from itself.
 LAYERS = {
+    "_cached_property": 0,
     "_errors": 0,
     "_file_lock": 0,
     "_numbers": 0,
@@ -132,6 +133,8 @@ def layer_faults(path: Path, tree: ast.AST) -> list[str]:
                 faults.append(f"line {line}: {home} knows nothing of scikit-learn")
             if home != "_sklearn_compat" and any(part.startswith("_") for part in parts):
                 faults.append(f"line {line}: {name} is private; go through _sklearn_compat.py")
+        if name == "functools.cached_property":
+            faults.append(f"line {line}: its lock outlives a fork; use our _cached_property")
         # The version is the top level's own; any other name of it is borrowed from a package.
         if parts[0] != "secretballot" or parts[1:] == ["__version__"]:
             continue
@@ -206,6 +209,7 @@ def test_module(path):
         ("ensemble/_x.py", "from secretballot import GNMax", "goes through the top level"),
         ("ensemble/_x.py", "from sklearn.utils._tags import Tags", "is private"),
         ("ensemble/_x.py", "from sklearn.base import _fit_context", "is private"),
+        ("ensemble/_x.py", "from functools import cached_property", "outlives a fork"),
         ("ensemble/_x.py", "labels = mechanism.sample(votes, rng)", "only the accountant draws"),
         ("quantification/_x.py", "mechanism._draw(counts, rng)", "only the accountant draws"),
         (

@@ -6,11 +6,13 @@ import argparse
 import errno
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any, NoReturn
 
 from secretballot import __version__
 from secretballot._ledger_commands import (
@@ -30,7 +32,7 @@ from secretballot._ledger_commands import (
 from secretballot._tables import WITHHELD, entry_count, visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay
 from secretballot.divergences import GAUSSIAN
-from secretballot.ledger import Ledger, export, roles_script
+from secretballot.ledger import Ledger, export, is_url, roles_script
 
 #: The page of a statement that is printed.
 _STANDARD_OUTPUT = ""
@@ -86,14 +88,39 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Parser whose errors quote no argument that looks like a URL: it may hold a password."""
+
+    def __init__(self, given: Sequence[str], **options: Any) -> None:
+        super().__init__(**options)
+        urls = filter(_is_secret, given)
+        # Errors quote parts of arguments, and escape some letters.
+        self._hidden = {part for url in urls for part in re.split(r"[=\s'\"\\]+", url) if part}
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and an error, and end the program."""
+        if any(part in message for part in self._hidden):
+            message = (
+                "an argument looks like a URL or a login (it is not shown), and stands where none "
+                "is expected: it is given as FILE, or as the URL of move"
+            )
+        super().error(message)
+
+
+def _is_secret(argument: str) -> bool:
+    """Check if an argument, or the value of an option in it, may hold a password."""
+    return is_url(argument) or is_url(argument.partition("=")[2])
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    new_parser = partial(_Parser, given)
+    parser = new_parser(
         prog="secretballot", description="Differentially private learning by voting."
     )
     parser.add_argument("--version", action="version", version=f"secretballot {__version__}")
-    subjects = parser.add_subparsers(required=True, metavar="ledger")
+    subjects = parser.add_subparsers(required=True, metavar="ledger", parser_class=new_parser)
     ledger = subjects.add_parser("ledger", help="administer a ledger, look at it and check it")
-    commands = ledger.add_subparsers(required=True, metavar="command")
+    commands = ledger.add_subparsers(required=True, metavar="command", parser_class=new_parser)
     for name, run, summary in (
         ("show", show, "the budget, the share that each level has spent, and every release"),
         ("verify", verify, "check that no entry was altered, removed, reordered or cut off"),
@@ -147,13 +174,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse a command; the ledger may follow `--html` as well."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser(given)
+    options = parser.parse_args(given)
     check_witness(parser, options)
     if getattr(options, "file", "") is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
         options.file, options.html = options.html, _STANDARD_OUTPUT
+    places = [getattr(options, name, None) or "" for name in ("file", "url")]
+    if urls := list(filter(_is_secret, given))[sum(map(_is_secret, places)) :]:
+        parser.error(urls[0])
     return options
 
 

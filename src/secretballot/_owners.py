@@ -19,6 +19,9 @@ _LARGE = 2**63
 MISSING_IDS = frozenset(
     {"", "nan", "none", "null", "nat", "<na>", "na", "n/a", "unknown", "-", "--", "?"}
 )
+#: Most characters of an id: a text of a million takes half a minute to hash.
+MOST_CHARACTERS = 1000
+_TOO_LARGE = 10**MOST_CHARACTERS
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
@@ -95,6 +98,11 @@ def _listed(owners: ArrayLike) -> list[object]:
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:
     """Return the kind and the bytes of an id, equal for equal ids."""
+    if _is_long(owner):
+        raise ValueError(
+            f"owners[{position}] has more than {MOST_CHARACTERS:,} characters, and is no id: give "
+            f"the column of ids. {NOT_FOR_PUBLICATION}"
+        )
     if not isinstance(owner, Integral | np.bool_) and _text(owner) in MISSING_IDS:
         raise ValueError(
             f"owners[{position}] is missing, or a text that stands for a missing id: all such rows "
@@ -115,6 +123,12 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
         f"owners[{position}] is not an owner id ({type(owner).__name__}): give strings, bytes or "
         f"whole numbers. {NOT_FOR_PUBLICATION}"
     )
+
+
+def _is_long(owner: object) -> bool:
+    if isinstance(owner, Integral):
+        return abs(int(owner)) >= _TOO_LARGE
+    return isinstance(owner, str | bytes) and len(owner) > MOST_CHARACTERS
 
 
 def _text(owner: object) -> str:

@@ -68,6 +68,18 @@ def ids_of_fractions(folder):
     change(folder, 0, **{OWNER: lambda rows: rows[OWNER] + 0.5})
 
 
+def ids_too_long(folder):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: rows[OWNER].astype(str)})
+    change(folder, 1, **{OWNER: lambda rows: rows[OWNER].where(rows.index != 5, 1001 * "é")})
+
+
+def ids_in_bytes_too_long(folder):
+    for index in range(4):
+        change(folder, index, **{OWNER: lambda rows: rows[OWNER].astype(str).str.encode("ascii")})
+    change(folder, 1, **{OWNER: lambda rows: rows[OWNER].where(rows.index != 5, 1001 * b"x")})
+
+
 def labels_of_no_class(folder):
     change(folder, 0, **{TARGET: 7})
 
@@ -102,6 +114,8 @@ IN_PARTS = [
     (ids_of_two_kinds, r"owners mixes ids of kinds|ids of several kinds|part 1"),
     (ids_that_stand_for_nothing, "part 3: the column of owners has missing ids, or texts"),
     (ids_of_fractions, "part 0: the column of owners .* neither texts nor whole numbers"),
+    (ids_too_long, "part 1: the column of owners has texts of more than 1,000 characters"),
+    (ids_in_bytes_too_long, "part 1: the column of owners .* of more than 1,000 characters"),
     (labels_of_no_class, "bucket .: y='outcome' has missing cells, or others.*Leave such rows out"),
     (labels_of_another_type, "part 1 .* the column 'outcome' of another type"),
     (labels_missing, "bucket .: y='outcome' has missing cells, or others"),

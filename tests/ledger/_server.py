@@ -42,7 +42,7 @@ def why_missing():
     return ""
 
 
-def _as_user(command):
+def as_user(command):
     """Return the command of a program of PostgreSQL, which refuses to run as root.
 
     Another program changes the user: this process would have to fork, in which gRPC may abort.
@@ -59,7 +59,7 @@ def _as_user(command):
 
 def run_as_user(*command):
     """Run a program of PostgreSQL to its end."""
-    return subprocess.run(_as_user(command), cwd="/", check=True, timeout=120, capture_output=True)
+    return subprocess.run(as_user(command), cwd="/", check=True, timeout=120, capture_output=True)
 
 
 class Server:
@@ -89,7 +89,7 @@ class Server:
             command += ["-c", setting]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                _as_user(command), cwd="/", stdout=log, stderr=log, start_new_session=True
+                as_user(command), cwd="/", stdout=log, stderr=log, start_new_session=True
             )
         deadline = time.monotonic() + 60
         while True:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 
 import pytest
 from tests.ledger._server import Server, needs_server, running
 
 _numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _state_folder():
-    """Keep what this machine has seen of ledgers out of the user's folder."""
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SECRETBALLOT_STATE", folder)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,13 @@ MISTAKES = (
     opened("an unknown order", "order='zcdp' must be 'gaussian'", 1.0, 1e-5, order="zcdp"),
     opened("no level", "has no level; give one number, or one per level", {}, 1e-5),
     opened("a level as text", "epsilon='1' of the level 'a' must be", {"a": "1"}, 1e-5),
-    opened("a folder as ledger", "is a folder; name a file", 1.0, 1e-5, ledger="/"),
+    opened(
+        "a folder as ledger",
+        "is no ledger but a folder.*name a new file, such as ./budget.ledger",
+        1.0,
+        1e-5,
+        ledger="/",
+    ),
     opened(
         "a ledger in no folder", "name a file in a folder that exists", 1, 1e-5, ledger="/no/b.db"
     ),

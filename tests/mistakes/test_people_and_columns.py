@@ -75,6 +75,15 @@ MISTAKES = (
     owners(
         "missing ids as bytes", r"owners\[0\] is missing", [b"", *map(b"%d".__mod__, OWNERS[1:])]
     ),
+    *(
+        owners(
+            f"a whole text for an id ({type(text).__name__})",
+            r"owners\[1\] has more than 1,000 characters.*column of ids.*NOT FOR PUB",
+            [text[:1000], text, *[text[:9]] * (N - 2)],
+        )
+        for text in ("x" * 1001, b"x" * 10**6)
+    ),
+    owners("a number of 1,001 digits", r"owners\[1\] has more than", [1, 10**1000] * (N // 2)),
     owners("owners as fractions", "give strings, bytes or whole numbers", OWNERS + 0.5),
     owners("ids as dates", "Timestamp.*give strings", [pd.Timestamp(2020, 1, 1)] * N),
     owners(

@@ -326,7 +326,7 @@ class BudgetHandle:
 
     @property
     def ledger(self) -> str | None:
-        """Path of the ledger, or URL without its password; None if it is a temporary file."""
+        """Path of the ledger, or URL without what may be secret; None if it is a temporary file."""
         return None if self._ledger.is_temporary else self._ledger.name
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._owner_hash import hash_integers, hash_packed
-from secretballot._owners import MISSING_IDS, Owners
+from secretballot._owners import MISSING_IDS, MOST_CHARACTERS, Owners
 from secretballot.distributed._tasks import PartError
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ _MISSING = (
     "the column of owners has missing ids, or texts that stand for one: all such rows would be of "
     "one owner. Leave rows without an id out."
 )
-
+_LONG = (
+    f"the column of owners has texts of more than {MOST_CHARACTERS:,} characters, which are no "
+    "ids. Name the column of ids."
+)
 
 #: Forms of ids, which are functions of an id in lower case and without outer spaces. Ids of one
 #: form don't differ in case or outer spaces alone.
@@ -55,6 +58,8 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
     if pa.types.is_integer(kind) and kind != pa.uint64():
         return HashedOwners("integer", hash_integers(column.to_numpy().astype(np.int64), key))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if pc.any(pc.greater(pc.utf8_length(column), MOST_CHARACTERS)).as_py():
+            raise PartError(_LONG)
         plain = plain_texts(column)
         if pc.any(pc.is_in(plain, pa.array(sorted(MISSING_IDS), type=plain.type))).as_py():
             raise PartError(_MISSING)
@@ -64,8 +69,8 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
         owners = Owners.read(values, len(values))
     except ValueError:
         raise PartError(
-            f"the column of owners ({kind}) has ids that are missing, or neither texts nor whole "
-            "numbers."
+            f"the column of owners ({kind}) has ids that are missing, neither texts nor whole "
+            f"numbers, or of more than {MOST_CHARACTERS:,} characters."
         ) from None
     hashes = owners.hashes(key)[owners.of_row]
     if owners.kind == "integer":

@@ -52,6 +52,9 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
             f"{source} charges a part of {EVERYONE!r}, which stands for all levels alike; only a "
             "level has parts."
         )
+    for group in names:
+        if "\0" in group:
+            raise ValueError(f"{source} charges {group!r}: a name must not hold NUL.")
     unknown = sorted(charged - {EVERYONE, *levels})
     if unknown:
         raise ValueError(

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
+from secretballot._cached_property import cached_property
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
 from secretballot.divergences._orders import ORDERS, Floats

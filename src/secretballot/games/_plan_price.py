@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from secretballot._cached_property import cached_property
 from secretballot._numbers import check_number
 from secretballot._sizes import check_pair
 from secretballot._views import Shown, Table, View

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._cached_property import cached_property
 from secretballot.divergences import GaussianCost, Law, PlannedMechanism, own_delta
 from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice

@@ -27,7 +27,7 @@ from secretballot.ledger._moving import move
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores import roles_script, showing
+from secretballot.ledger.stores import is_url, roles_script, showing
 
 __all__ = [
     "AskedOrder",
@@ -55,6 +55,7 @@ __all__ = [
     "check_cap",
     "export",
     "is_text",
+    "is_url",
     "move",
     "parent_path",
     "roles_script",

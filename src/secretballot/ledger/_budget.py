@@ -39,10 +39,10 @@ ACCOUNTING = ("worst_case", "data_dependent", "sanitized")
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Check that a value is a string, not empty, that UTF-8 can encode."""
+    """Check that a value is text that every store can hold: not empty, no surrogate, no NUL."""
     if not isinstance(value, str) or not value:
         return False
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)  # surrogates
+    return not any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def budget_levels(
         if not is_text(name) or GROUP_SEPARATOR in name or name == EVERYONE:
             raise ValueError(
                 f"epsilon has a level called {name!r}; the name of a level is a non-empty string "
-                f"without {GROUP_SEPARATOR!r}, other than {EVERYONE!r}."
+                f"without {GROUP_SEPARATOR!r} and NUL, other than {EVERYONE!r}."
             )
     return tuple(
         LevelBudget.create(name, amount, total, share, order) for name, amount in amounts.items()
@@ -251,7 +251,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         if not is_text(self.id):
-            raise ValueError(f"id={self.id!r} of a scope must be a non-empty string.")
+            raise ValueError(f"id={self.id!r} of a scope must be a non-empty string without NUL.")
         if self.id.startswith(CHILD_SCOPE):
             raise ValueError(f"id={self.id!r} of a scope must not begin with {CHILD_SCOPE!r}.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from functools import lru_cache
@@ -15,6 +16,8 @@ from secretballot.ledger._budget import Budget, Cap
 
 #: Largest depth of nested lists and dicts.
 _MAX_DEPTH = 64
+#: NUL as JSON writes it, and no backslash before "u0000".
+_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
 def to_json(value: object, source: str) -> str:
@@ -24,11 +27,13 @@ def to_json(value: object, source: str) -> str:
         # A reader that has less of the stack left must be able to decode it too.
         is_deep = _depth(json.loads(text)) > _MAX_DEPTH
     except RecursionError:
-        is_deep = True
+        text, is_deep = "", True
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{source} must hold strings, finite numbers, lists and dicts: {error}"
         ) from error
+    if _NUL.search(text):
+        raise ValueError(f"{source} must not hold NUL.")
     if is_deep:
         raise ValueError(f"{source} must not nest lists and dicts more than {_MAX_DEPTH} deep.")
     return text

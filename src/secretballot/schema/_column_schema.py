@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from secretballot._cached_property import cached_property
 from secretballot.schema._cells import (
     cell_text,
     column_cells,

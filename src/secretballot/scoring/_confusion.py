@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._cached_property import cached_property
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.scoring._answers import class_codes
 from secretballot.scoring._intervals import (

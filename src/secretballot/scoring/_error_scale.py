@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
+from secretballot._cached_property import cached_property
 from secretballot._numbers import check_number
 
 Floats = NDArray[np.float64]

@@ -1,11 +1,13 @@
 """Files of other programs are left as they are, and none of them is waited for."""
 
+import contextlib
 import os
 import sqlite3
 import struct
 
 import pytest
 from tests._fakes import basic_budget, spend
+from tests._programs import run_python
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
@@ -83,31 +85,6 @@ def journal_of(content):
 
 #: The journal of the first write to an empty file.
 OF_CREATION = struct.pack(">8s5I", bytes.fromhex("d9d505f920a163d7"), 0, 7, 0, 512, 4096)
-KINDS = ["another program's", "another ledger's", "an old one", "that of its creation", "a text"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path, kind):
-    path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
-    accountant, other = basic_budget(path, 100.0), tmp_path / "other.ledger"
-    basic_budget(other)
-    content = {
-        "another program's": foreign.with_name("notes.db-journal").read_bytes(),
-        "another ledger's": journal_of(other.read_bytes()),
-        "an old one": journal_of(path.read_bytes()),
-        "that of its creation": OF_CREATION.ljust(512, b"\0"),
-        "a text": b"a letter that nobody has a copy of\n" * 300,
-    }[kind]
-    spend(accountant, 3)
-    journal.write_bytes(content)
-    before = contents(tmp_path)
-    for act in (lambda: spend(accountant), lambda: PrivacyAccountant.open(path)):
-        with pytest.raises(LedgerError, match="-journal' is not of its last write.*move that file"):
-            act()
-    assert contents(tmp_path) == before
-    journal.unlink()
-    spend(accountant)
-    assert accountant._ledger.verify().n_entries == 4
 
 
 def test_a_creation_that_was_interrupted_while_it_was_committed(tmp_path):
@@ -137,17 +114,84 @@ def test_the_journal_of_a_write_that_was_interrupted_is_rolled_back(tmp_path):
         assert not journal.exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("ending", ["-journal", "-wal"])
-def test_a_pipe_beside_a_ledger_is_not_waited_for(tmp_path, ending):
+@pytest.mark.parametrize("kind", ["an old one", "another ledger's"])
+def test_a_ledger_with_a_foreign_journal_is_refused(tmp_path, kind):
+    """SQLite rolls it back. Nothing is spent again that was spent."""
     path = tmp_path / "budget.ledger"
-    accountant = basic_budget(path)
-    os.mkfifo(f"{path}{ending}")
-    for act in (accountant.spent, lambda: spend(accountant), lambda: PrivacyAccountant.open(path)):
-        with pytest.raises(LedgerError, match="no regular file"):
-            act()
-    os.unlink(f"{path}{ending}")
+    accountant, other = basic_budget(path), tmp_path / "other.ledger"
+    basic_budget(other)
+    content = journal_of((path if kind == "an old one" else other).read_bytes())
+    spend(accountant, 3)
+    path.with_name("budget.ledger-journal").write_bytes(content)
+    for use in (lambda: spend(accountant), lambda: PrivacyAccountant.open(path)):
+        with pytest.raises(LedgerError, match="is gone or was altered|a copy|another ledger"):
+            use()
+
+
+@pytest.mark.parametrize("n_bytes", [1, 8, 11, 12, 16, 24, 27])
+def test_a_journal_whose_header_was_not_written_whole_is_of_no_write(tmp_path, n_bytes):
+    """The power failed while SQLite wrote it: the ledger itself was not touched yet."""
+    path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
+    accountant = basic_budget(path, 100.0)
     spend(accountant)
+    whole = journal_of(path.read_bytes())
+    for rest in (b"", bytes(512 - n_bytes), b"\xff" * (512 - n_bytes)):
+        journal.write_bytes(whole[:n_bytes] + rest)
+        assert PrivacyAccountant.open(path).spent().n_releases == accountant.spent().n_releases
+        spend(accountant)
+        assert not journal.exists()
+    assert accountant._ledger.verify().n_entries == 4
+
+
+#: A program, as one that waited would be ended.
+IRREGULAR = """
+import os, socket, sys
+from tests._fakes import basic_budget, spend
+from tests._programs import run_python
+from secretballot.__main__ import main
+from secretballot.accounting import LedgerError, PrivacyAccountant
+
+path, ending, kind = sys.argv[1:]
+accountant = basic_budget(path)
+name = path + ending
+if not ending:
+    os.rename(path, path + ".aside")
+    if kind == "without a mark":
+        os.unlink(path + ".mark")
+if kind == "a socket":
+    os.chdir(os.path.dirname(name))
+    socket.socket(socket.AF_UNIX).bind(os.path.basename(name))
+elif kind == "a device":
+    os.symlink("/dev/zero", name)
+else:
+    os.mkfifo(name)
+uses = [
+    lambda: accountant.entries(),
+    lambda: spend(accountant),
+    lambda: PrivacyAccountant.open(path),
+    lambda: basic_budget(path),
+]
+for use in uses:
+    try:
+        use()
+    except LedgerError as error:
+        assert "regular file" in str(error) or "exists already" in str(error), error
+    else:
+        raise AssertionError("it was used")
+assert [main(["ledger", command, path]) for command in ("show", "verify")] == [1, 1]
+os.unlink(name)
+if not ending:
+    os.rename(path + ".aside", path)
+spend(accountant)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal"])
+@pytest.mark.parametrize("kind", ["a pipe", "without a mark", "a socket", "a device"])
+def test_an_irregular_file_is_refused_at_once(tmp_path, ending, kind):
+    done = run_python("-c", IRREGULAR, tmp_path / "budget.ledger", ending, kind, timeout=20)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [7, b"budget", ["budget"], "a\0b", "\ud800"])
@@ -161,3 +205,52 @@ def test_a_name_too_long_for_its_journal_leaves_nothing(tmp_path):
     with pytest.raises(LedgerError):
         basic_budget(tmp_path / ("n" * 249))
     assert not list(tmp_path.iterdir())
+
+
+def a_text(path):
+    path.write_text("a letter that nobody has a copy of")
+
+
+def an_empty_file(path):
+    path.touch()
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+def a_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        opened.execute("CREATE TABLE note (text)")
+
+
+def a_link_to_itself(path):
+    path.symlink_to(path)
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (a_text, "a file of something else"),
+        (an_empty_file, "an empty file"),
+        (a_folder, "a folder"),
+        (a_database, "a file of something else"),
+        (a_link_to_itself, "a link that leads nowhere"),
+        (a_pipe, "no regular file"),
+    ],
+)
+def test_a_new_ledger_in_the_place_of_another_file(tmp_path, make, what):
+    """The message does not call it a budget that goes on."""
+    path = tmp_path / "notes"
+    make(path)
+    kind = os.lstat(path)
+    with pytest.raises(LedgerError, match=f"exists already, and is no ledger but {what}") as error:
+        basic_budget(path)
+    assert "continues" not in str(error.value)
+    assert os.lstat(path) == kind
+    assert list(tmp_path.iterdir()) == [path]

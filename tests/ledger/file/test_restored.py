@@ -11,6 +11,7 @@ import pytest
 from tests._fakes import basic_budget, spend
 from tests._programs import run_program
 
+from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger.stores._slots import Mark, slot_bytes
 from secretballot.ledger.stores.file import _place as place
@@ -186,3 +187,62 @@ def test_a_moved_folder_takes_the_mark_along(path):
     with pytest.raises(LedgerError, match="does not exist"):
         spend(accountant)
     assert not Path(f"{path}.mark").exists()
+
+
+# A whole folder that is written over itself: nothing in it tells.
+
+
+def by_copytree(folder, kept):
+    shutil.copytree(folder, kept / "copy")
+    return lambda: shutil.copytree(kept / "copy", folder, dirs_exist_ok=True)
+
+
+def by_tarfile(folder, kept):
+    archive = shutil.make_archive(str(kept / "a"), "tar", folder)
+    return lambda: shutil.unpack_archive(archive, folder, filter="data")
+
+
+def by_zipfile(folder, kept):
+    archive = shutil.make_archive(str(kept / "a"), "zip", folder)
+    return lambda: shutil.unpack_archive(archive, folder)
+
+
+def by_program(program, *options):
+    """Restore a copy by a program, if there is one; two of the options are the folders."""
+
+    def way(folder, kept):
+        if not shutil.which(program):
+            pytest.skip(f"needs {program}")
+        shutil.copytree(folder, kept / "copy")
+        arguments = [option.format(kept / "copy", folder) for option in options]
+        return lambda: run_program("sh", "-c", " ".join([program, *arguments]))
+
+    return way
+
+
+IN_PLACE = {
+    "copytree": by_copytree,
+    "tarfile": by_tarfile,
+    "zipfile": by_zipfile,
+    "cp": by_program("cp", "-a", "{0}/.", "{1}"),
+    "tar": by_program("tar", "-C {0} -c .", "| tar -C {1} --overwrite -x"),
+    "rsync": by_program("rsync", "-aI", "--inplace", "{0}/", "{1}/"),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("way", IN_PLACE.values(), ids=IN_PLACE)
+def test_a_folder_written_over_itself_is_told_by_who_had_seen_more(path, tmp_path, way, capsys):
+    path.parent.mkdir()
+    accountant = basic_budget(path, 100.0)
+    spend(accountant)
+    restore = way(path.parent, tmp_path)
+    spend(accountant)
+    head, file = accountant.statement().head, os.stat(path)
+    restore()
+    assert os.path.samestat(os.stat(path), file)  # the same file, with the mark that belongs to it
+    assert PrivacyAccountant.open(path).spent().n_releases == 1
+    with pytest.raises(LedgerError, match="which was there before"):
+        spend(accountant)
+    assert main(["ledger", "verify", str(path), "--head", head]) == 1
+    assert "none of its entries has the digest" in capsys.readouterr().err

@@ -293,17 +293,6 @@ def test_a_database_of_another_encoding(server, url):
         basic_budget(url.replace("/postgres?", "/latin?"))
 
 
-def test_text_that_a_server_can_not_hold(url):
-    accountant = basic_budget(url)
-    with pytest.raises(LedgerError, match="NUL"):
-        accountant.release(
-            Pure(epsilon=0.25), votes(1), scope=type(accountant.scope())("a\0", None)
-        )
-    assert accountant.entries() == []
-    accountant.release(Pure(epsilon=0.25), votes(1), note={"a\0": "é\0"})
-    assert accountant.statement().released[0]["note"] == {"a\0": "é\0"}
-
-
 def test_a_repeated_number_is_refused_by_the_table(server, url):
     """The last resort: two writers that did not wait for each other."""
     spend(basic_budget(url), 2)

@@ -33,7 +33,7 @@ def hides(text):
     ("url", "name"),
     [
         (f"postgresql://ann:{QUOTED}@host/db?ledger=a", "postgresql://ann@host/db?ledger=a"),
-        (f"postgres://ann:{QUOTED}@a:1,b:2/db?x=y&ledger=a", "postgresql://ann@a:1,b:2/db?x=y&ledger=a"),
+        (f"postgres://ann:{QUOTED}@a:1,b:2/db?x=y&ledger=a", "postgresql://ann@a:1,b:2/db?ledger=a"),
         (f"postgresql://host/db?password={QUOTED}&ledger=a", "postgresql://host/db?ledger=a"),
         (f"postgresql://host/db?ledger=a&sslPassword={QUOTED}", "postgresql://host/db?ledger=a"),
         (f"POSTGRESQL:///?host=/run&ledger=%C3%A9&passWord={QUOTED}", "postgresql:///?host=/run&ledger=%C3%A9"),

@@ -86,7 +86,8 @@ class Carving(Reserving):
         """
         if not is_text(name) or PATH_SEPARATOR in name:
             raise ValueError(
-                f"name={name!r} of a child must be a non-empty string without {PATH_SEPARATOR!r}."
+                f"name={name!r} of a child must be a non-empty string without {PATH_SEPARATOR!r} "
+                "and NUL."
             )
         path = PATH_SEPARATOR.join(filter(None, (self.child_path, name)))
         root = self._ledger.root

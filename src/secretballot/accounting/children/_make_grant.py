@@ -86,6 +86,6 @@ def _checked_group(group: object) -> tuple[str, str] | None:
     if len(names) != 2 or not all(is_text(name) and GROUP_SEPARATOR not in name for name in names):
         raise ValueError(
             f"group={group!r} must be a division of the people and a group of it, two names "
-            "without '/': ('region', 'north')."
+            "without '/' and NUL: ('region', 'north')."
         )
     return names[0], names[1]

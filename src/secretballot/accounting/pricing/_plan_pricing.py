@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar, NoReturn, cast
 
+from secretballot._cached_property import cached_property
 from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import game_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
 
+from secretballot._cached_property import cached_property
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import row_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
@@ -30,7 +30,7 @@ class RenyiPricing(Pricing):
         self._costs: Costs = {}
 
     @cached_property
-    def has_threshold(self) -> bool:  # type: ignore[override]
+    def has_threshold(self) -> bool:
         """True where thresholds and answers are paid for apart."""
         laws = row_laws(self._mechanism, self._priced.n_columns)
         return bool(laws) and all(map(answer_steps, laws.values()))

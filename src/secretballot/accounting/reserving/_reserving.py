@@ -261,7 +261,7 @@ class Reserving(BudgetHandle):
             raise ValueError(
                 f"reservation={reservation!r} was paid from another ledger than this accountant's."
             )
-        entries = self._ledger.reservation(reservation.id)
+        entries = self._ledger.reservation(reservation.id) if is_text(reservation.id) else []
         if not entries or entries[-1].reservation is None:
             raise ValueError(f"reservation={reservation!r} is not in the ledger.")
         # The ledger decides what was paid for, never the handle.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from secretballot._errors import WitnessError
 from secretballot.accounting.witnessing._head_log import HeadLog
 from secretballot.accounting.witnessing._signing_keys import read_public_keys
+from secretballot.ledger import is_url
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,13 @@ class Witness:
 
     path: str | os.PathLike[str]
     key: str | os.PathLike[str]
+
+    def __post_init__(self) -> None:
+        if is_url(self.path) or is_url(self.key):
+            raise WitnessError(
+                "A witness and its key are files, and one of them looks like a URL or a login (it "
+                "is not shown, as it may hold a password)."
+            )
 
     def read(self) -> HeadLog:
         """Read the heads, and check signatures and order.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from secretballot._cached_property import cached_property
 from secretballot.divergences._moves import Move
 from secretballot.divergences._orders import Floats, order_index
 

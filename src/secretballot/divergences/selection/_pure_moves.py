@@ -6,12 +6,12 @@ Proofs: docs/theory/divergences.md, "Bounded privacy loss".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
+from secretballot._cached_property import cached_property
 from secretballot.divergences._moves import Move
 from secretballot.divergences._orders import Floats, order_array
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._cached_property import cached_property
 from secretballot.schema import ColumnSchema, cell_text
 
 #: Least number of public rows of a category that is not declared, and most categories of a column.

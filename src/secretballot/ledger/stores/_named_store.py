@@ -11,8 +11,8 @@ from secretballot.ledger.stores.server import ServerStore, is_url
 
 def named_store(name: str | os.PathLike[str]) -> Store:
     """Return the store of a ledger; TypeError or ValueError if that is no name."""
-    if isinstance(name, str) and is_url(name):
-        return ServerStore(name)
+    if is_url(name):
+        return ServerStore(os.fspath(name))
     return FileStore.at(name)
 
 

@@ -33,9 +33,6 @@ def transact(
     survives the process, and not a power failure.
     """
     with PROCESS_LOCK:
-        # Opening a pipe would wait for a writer.
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise readable(OSError("no regular file"), path)
         try:
             # Never created: a missing ledger must not become a fresh budget.
             mode = "ro" if to == "read" else "rw"
@@ -74,7 +71,8 @@ def real_path(path: str | os.PathLike[str]) -> str:
     """Return the path of a ledger without links; TypeError or ValueError if it names no file."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
-        raise TypeError(f"ledger={path!r} must be a path: a string or a pathlib.Path.")
+        kind = type(name).__name__  # bytes may be a URL
+        raise TypeError(f"ledger= must be a path, a string or a pathlib.Path, not of type {kind}.")
     try:
         is_name = b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

@@ -14,7 +14,7 @@ from secretballot.ledger.stores._mark_file import HeldMark
 from secretballot.ledger.stores._slots import Mark, Slots
 from secretballot.ledger.stores._store import Rows, Written, meaning
 from secretballot.ledger.stores.file._file import readable, real_path, transact
-from secretballot.ledger.stores.file._foreign import check_journal, check_not_foreign
+from secretballot.ledger.stores.file._foreign import check_not_foreign
 from secretballot.ledger.stores.file._mark import holding, mark_path, read_slots
 from secretballot.ledger.stores.file._new_files import check_name, create_files, delete_files
 from secretballot.ledger.stores.file._place import check_file_system, check_spendable, place_of
@@ -129,7 +129,6 @@ class FileStore:
         def again(held: HeldMark) -> T:
             nonlocal is_held
             is_held = True
-            check_journal(path, held.mark)
             return transact(path, run_query, to="recover")
 
         try:
@@ -143,7 +142,6 @@ class FileStore:
         """Run a function with the lock of the mark, and the mark; then commit and advance it."""
 
         def write_held(held: HeldMark) -> Written[T]:
-            check_journal(self.name, held.mark)
             written = self._commit(lambda opened: act(FileRows(self.name, opened), held.mark))
             held.advance(written.mark, everywhere=written.is_moved)
             return written

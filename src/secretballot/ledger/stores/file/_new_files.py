@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from secretballot._errors import LedgerError
+from secretballot.ledger.stores.file._foreign import describe_foreign
 from secretballot.ledger.stores.file._mark import mark_path, read_slots
 
 #: Endings of files beside a database that SQLite takes for its own, and deletes.
@@ -32,10 +33,10 @@ def create_files(path: str) -> None:
     try:
         _create_empty(path, path)
     except FileExistsError:
-        if os.path.isdir(path):
+        if what := describe_foreign(path):
             raise LedgerError(
-                f"ledger={path!r} is a folder; name a file, such as "
-                f"{os.path.join(path, 'budget.ledger')!r}."
+                f"ledger={path!r} exists already, and is no ledger but {what}. Nothing of it was "
+                f"changed; name a new file, such as {_new_name(path)!r}."
             ) from None
         raise LedgerError(
             f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "
@@ -47,6 +48,12 @@ def create_files(path: str) -> None:
     except BaseException:
         os.unlink(path)
         raise
+
+
+def _new_name(path: str) -> str:
+    """Propose the name of a ledger, in a folder or beside another file."""
+    parent = path if os.path.isdir(path) else os.path.dirname(path)
+    return os.path.join(parent, "budget.ledger")
 
 
 def delete_files(path: str) -> None:

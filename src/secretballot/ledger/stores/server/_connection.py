@@ -128,7 +128,12 @@ def _begun(url: ServerUrl, beginning: str) -> Connection:
             raise
     connection = _connected(url)
     try:
-        connection.execute(f"SET idle_session_timeout = {1000 * _UNUSED}")
+        if _has_own_session(connection):
+            connection.execute(f"SET idle_session_timeout = {1000 * _UNUSED}")
+        else:
+            # The next transaction may be in another session, where a statement that was prepared
+            # under the same name is somebody else's.
+            connection.prepare_threshold = None
         connection.execute(beginning)
     except BaseException:
         connection.close()
@@ -144,6 +149,12 @@ def _connected(url: ServerUrl) -> Connection:
         url.conninfo, autocommit=True, client_encoding="UTF8", **settings
     )
     return connection
+
+
+def _has_own_session(connection: Connection) -> bool:
+    """Return False behind a pooler, such as PgBouncer: it names itself in place of the server."""
+    row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return row == (connection.info.backend_pid,)
 
 
 def _roll_back(url: ServerUrl, connection: Connection, error: BaseException) -> None:

@@ -20,10 +20,15 @@ _NO_TABLES = (
     "PrivacyAccountant(..., ledger=URL) makes them, if the user may"
 )
 _NO_DATABASE = "does not exist: the server has no database of that name; check the URL"
+_POOLER = (
+    "can't be used: a pooler before the server shares sessions between statements. Set its "
+    "pool_mode to transaction or session. Nothing was released"
+)
 _FULL = "can't be used: the server has no capacity left; try again. Nothing was released"
 #: Reasons by words of a failed connection, which has no SQLSTATE.
 _REFUSALS = {
     'database "': _NO_DATABASE,
+    "statement pooling mode": _POOLER,
     "too many": _FULL,
     "connection slots": _FULL,
     "password": _LOGIN,
@@ -78,4 +83,8 @@ def readable(error: Exception, url: ServerUrl) -> LedgerError:
         reason = next((reason for word, reason in _REFUSALS.items() if word in text), _AWAY)
     else:
         reason = "can't be used; nothing was released"
+    if state is None and type(error).__name__ == "ProgrammingError":
+        # What of a URL its client does not know may be the end of a password.
+        reason = "can't be used: check the parameters of the URL. Nothing was released"
+        text = "the client does not know one of them, or a letter in it has to be quoted"
     return LedgerError(f"The ledger {url.name!r} {reason}. ({url.redacted(text)})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,15 +10,46 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from secretballot._errors import LedgerError
 
-_SCHEMES = ("postgresql", "postgres")
+_BEGINNINGS = ("postgresql://", "postgres://")
 _EXAMPLE = "postgresql://host/database?ledger=survey"
 #: Most letters of the name of a ledger.
 _MOST_LETTERS = 200
 
+#: Parameters of a connection that hold no secret. All others are hidden: those that hold a password
+#: or a key, those that may (`options`), and those of later versions of the client.
+_HARMLESS = frozenset(
+    {
+        *("host", "hostaddr", "port", "dbname", "user", "service", "passfile", "requirepeer"),
+        *("sslmode", "sslnegotiation", "sslcompression", "sslcert", "sslcertmode", "sslrootcert"),
+        *("sslcrl", "sslcrldir", "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version"),
+        *("gssencmode", "gssdelegation", "gsslib", "krbsrvname", "channel_binding", "require_auth"),
+        *("application_name", "fallback_application_name", "client_encoding", "connect_timeout"),
+        *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
+        *("tcp_user_timeout", "target_session_attrs", "load_balance_hosts"),
+    }
+)
+
+#: Names that may hold a password: of a scheme (pathlib makes one slash of two), with a login, and
+#: parameters of a connection. A path that begins with / or ./ is none, but with ://.
+_URLS = re.compile(
+    r"""
+    .* ://
+    | [^\w/\\.]* [a-z][\w+.:-]+ :/
+    | [^/\\]* : [^/\\]* @
+    | [^\w/\\.]* (\w+ \s* = .*)? \b \w* passw\w* \s* =
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+#: Host and port of a URL.
+_HOST = r"(\[[^\[\]]*\]|[^\[\]:,]*)(:\d*)?"
+
 
 def is_url(name: object) -> bool:
-    """Check that the name of a ledger is a URL of a server."""
-    return isinstance(name, str) and name.lower().startswith(tuple(f"{s}://" for s in _SCHEMES))
+    """Check that the name of a ledger is a URL, or looks like one: then it is never shown."""
+    path = os.fspath(name) if isinstance(name, os.PathLike) else name
+    return isinstance(path, str) and _URLS.match(path) is not None
 
 
 @dataclass(frozen=True)
@@ -27,13 +59,13 @@ class ServerUrl:
     Attributes
     ----------
     name : str
-        The URL without passwords: all of it that is shown, recorded or pickled.
+        The URL with harmless parameters alone: all of it that is shown, recorded or pickled.
     ledger : str
         Name of the ledger among those of its database.
     conninfo : str
         The URL for the PostgreSQL client, with passwords and without the ledger.
     secrets : tuple of str
-        The passwords.
+        Passwords and hidden parameters.
     """
 
     name: str
@@ -57,10 +89,11 @@ class ServerUrl:
                 shown.append(item)
                 continue
             passed.append(item)
-            if "password" in key or "secret" in key:
-                secrets.append(value)
-            else:
+            if key in _HARMLESS:
                 shown.append(item)
+            else:
+                # A password with "&" has an end without a value.
+                secrets.append(value or item)
         if len(names) != 1 or not 0 < len(names[0]) <= _MOST_LETTERS or "\0" in names[0]:
             raise LedgerError(
                 f"ledger= is the URL of a server and names {len(names) or 'no'} ledger"
@@ -81,7 +114,7 @@ class ServerUrl:
         return re.search(rf"[?&]{parameter}=", self.conninfo, re.IGNORECASE) is not None
 
     def redacted(self, text: str) -> str:
-        """Remove the passwords from a text."""
+        """Remove passwords and hidden parameters from a text."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -91,6 +124,12 @@ class ServerUrl:
 
 
 def _split(text: str) -> SplitResult:
+    if not text.lower().startswith(_BEGINNINGS):
+        raise LedgerError(
+            "ledger= looks like a URL or a login, and is none of a server (it is not shown, as it "
+            f"may hold a password): begin it with postgresql://, as in {_EXAMPLE!r}, and give it "
+            "as a string. A file that is called so is named with its folder, as in './NAME'."
+        )
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -101,6 +140,8 @@ def _split(text: str) -> SplitResult:
         or parts.fragment
         or text.count("@") != parts.netloc.count("@")
         or parts.netloc.count("@") > 1
+        or not re.fullmatch(r"([^%:]|%(?!3A))*(:[^:]*)?", parts.netloc.rpartition("@")[0], re.I)
+        or not re.fullmatch(rf"{_HOST}(,{_HOST})*", parts.netloc.rpartition("@")[2])
         or any(letter <= " " for letter in text)
         or "#" in text
         or "%00" in text
