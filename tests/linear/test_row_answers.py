@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -23,7 +24,7 @@ from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PrivateChoice
 from secretballot.mechanisms import BestOfCounts, NoisyCounts, VectorSum
 
-N_OTHERS, N_COLUMNS = 1_500, 50
+N_OTHERS, N_COLUMNS = 700, 50
 AXIS = np.random.default_rng(0).normal(size=N_COLUMNS)
 COLUMNS = [f"x{j}" for j in range(N_COLUMNS)]
 
@@ -76,18 +77,18 @@ def people(n_first, at, broken=()):
 NEIGHBOURS = {
     "one row": people(1, 0),
     "17 rows first": people(17, 0),
-    "2,000 rows in the middle": people(2_000, 700),
+    "300 rows in the middle": people(300, 400),
     "a text that raises": people(1, 0, broken=[0]),
-    "many texts that raise": people(40, 700, broken=[700, 705, 739]),
+    "many texts that raise": people(40, 400, broken=[400, 405, 439]),
 }
 
 
-def changes(release, kind):
+def changes(release, kind, names=tuple(NEIGHBOURS)):
     """Return the largest change of what is released over its sensitivity, among neighbours."""
     seen = {}
-    for name, (rows, y, owners) in NEIGHBOURS.items():
+    for name in names:
         accountant = Counted(40.0, 1e-5, unit="owner")
-        release(accountant, rows, y, owners)
+        release(accountant, *NEIGHBOURS[name])
         seen[name] = [each for each in accountant.seen if isinstance(each[0], kind)]
     first = seen.pop("one row")
     assert first
@@ -336,3 +337,55 @@ def test_an_owner_moves_the_counts_of_a_choice_by_one():
     (numbers,) = [note["rows_per_call"] for note in notes if "rows_per_call" in note]
     assert len(numbers) == 2
     assert set(numbers) <= {1, 8, 256}
+
+
+# The parameter -----------------------------------------------------------------------------------
+
+
+class LittleOfTheBatch(TransformerMixin, BaseEstimator):
+    """Transformer that adds a little of the batch's largest number: the early check allows it."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def transform(self, X):
+        X = np.asarray(X[COLUMNS[:3]], dtype=np.float64) - 3000
+        return X + 1e-7 * X.max()
+
+
+def test_a_transformer_that_looks_at_its_batch_a_little_has_one_row_a_call():
+    def release(accountant, rows, y, owners):
+        kept = owners <= 280
+        rows, y, owners = rows[kept].reset_index(drop=True), y[kept], owners[kept]
+        rows.loc[owners == 0, COLUMNS] = 3e30
+        model = PrivateLogisticRegression(LittleOfTheBatch(), classes=[0, 1], rounds=0, epsilon=1.0)
+        with pytest.warns(UserWarning, match=r"LittleOfTheBatch.transform 1 row a call.* seconds"):
+            fit(model, accountant, rows, y, owners)
+        asked = {**model.get_params(), "rows_per_call": 256}
+        with pytest.raises(ValueError, match="rows_per_call=256: in calls of so many rows"):
+            fit(PrivateLogisticRegression(**asked), accountant, rows, y, owners)
+
+    assert changes(release, VectorSum, ("one row", "17 rows first")) <= 1
+
+
+@pytest.mark.parametrize("rows_per_call", [7, True, "all", None])
+def test_another_number_of_rows_is_refused_before_anything_is_spent(rows_per_call):
+    accountant = PrivacyAccountant(80.0, 1e-5)
+    options = {"classes": [0, 1], "accountant": accountant}
+    model = PrivateLogisticRegression(PCA(2), rows_per_call=rows_per_call, **options)
+    numbers, pool = OTHERS[COLUMNS], PublicData(POOL[COLUMNS])
+    with pytest.raises(ValueError, match="rows_per_call"):
+        model.fit(numbers, LABELS, X_public=pool)
+    choice = PrivateChoice([LogisticRegression()], rows_per_call=rows_per_call)
+    ensemble = PrivateTeacherEnsemble(LogisticRegression(), 5, student=choice, **options)
+    with pytest.raises(ValueError, match="rows_per_call"):
+        ensemble.fit(numbers, LABELS, X_public=pool)
+    assert accountant.entries() == []
+    model.set_params(rows_per_call="auto", epsilon=5.0).fit(numbers, LABELS, X_public=pool)
+    n_entries = len(accountant.entries())
+    with pytest.raises(ValueError, match="rows_per_call"):
+        model.score_private(numbers, LABELS, rows_per_call=rows_per_call)
+    assert len(accountant.entries()) == n_entries

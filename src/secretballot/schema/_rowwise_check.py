@@ -73,6 +73,7 @@ def choose_calls(
     ValueError
         If the model can't be copied, or `rows_per_call` is 8 or 256 and the check fails.
     """
+    check_rows_per_call(rows_per_call)
     check = _Check(model, method, schema, name or f"{type(model).__name__}.{method}")
     with undisturbed():
         return check.choose(rows_per_call)
