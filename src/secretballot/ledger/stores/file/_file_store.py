@@ -46,7 +46,7 @@ class FileRows:
 
     def check_format(self) -> None:
         """Refuse a file of another program or format, or with foreign SQL."""
-        check_schema(self._opened)
+        check_schema(self._opened, self._path)
 
     def check_spendable(self) -> None:
         """Refuse a place where two machines could spend at once, or a crash could lose a spend."""

@@ -11,8 +11,8 @@ from secretballot._errors import LedgerError
 from secretballot.ledger.stores._slots import Mark
 from secretballot.ledger.stores._waiting import PROCESS_LOCK
 from secretballot.ledger.stores.file._file import readable
-from secretballot.ledger.stores.file._mark import mark_path
-from secretballot.ledger.stores.file._schema import APPLICATION_ID, NO_LEDGER
+from secretballot.ledger.stores.file._mark import mark_path, no_ledger
+from secretballot.ledger.stores.file._schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
 #: Fields in the header of a database.
@@ -45,7 +45,9 @@ def check_not_foreign(path: str) -> None:
     if not header and os.path.lexists(mark_path(path)):
         return
     if not header.startswith(_MAGIC) or header[_APPLICATION] != APPLICATION_ID.to_bytes(4, "big"):
-        raise LedgerError(f"The ledger {path!r} can't be used: {NO_LEDGER}.")
+        raise LedgerError(
+            f"The ledger {path!r} can't be used: {no_ledger(path, is_empty=not header)}."
+        )
 
 
 def _is_absent_or_regular(name: str) -> bool:
