@@ -17,6 +17,7 @@ from secretballot.ledger._stored_entries import (
     check_private_records,
     digest_at,
     last_in,
+    load_reservation,
     load_scope,
     read_entries,
     read_private_records,
@@ -334,6 +335,7 @@ def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
     for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
         load_scope(rows, totals, entry.scope_id)
+        load_reservation(rows, totals, entry.reservation)
         totals = totals.after(entry)
         yield entry, totals
 

@@ -40,7 +40,10 @@ def no_ledger(path: str, *, is_empty: bool) -> str:
             f"it is empty, and its mark {mark_path(path)!r}, which would say how many entries had "
             "been recorded, is damaged; restore it from a copy"
         )
-    return "it is empty, as one whose creation was interrupted: delete it and its mark"
+    return (
+        "it is not a ledger of secretballot but empty, as one whose creation was interrupted: "
+        "delete it and its mark"
+    )
 
 
 def holding(path: str, act: Callable[[HeldMark], T]) -> T:
