@@ -99,4 +99,4 @@ def test_a_changed_row_of_a_child_is_found(tmp_path):
         opened.execute(text)
     opened.close()
     with pytest.raises(LedgerError):
-        PrivacyAccountant.open(tmp_path / "file.ledger", moved=True)
+        PrivacyAccountant.open(tmp_path / "file.ledger", accept="moved")

@@ -43,7 +43,7 @@ def timeline(ledger: Ledger) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
     walk = ledger.walk()
     times = [(ledger.header().created, spent_by_level(ledger.budget, walk.totals))]
     for entry in walk:
-        if not entry.is_move:
+        if not entry.is_declaration:
             times.append((entry.time, spent_by_level(ledger.budget, walk.totals)))
     return [(datetime.fromisoformat(time), state) for time, state in times]
 

@@ -103,7 +103,7 @@ class Totals:
         if entry.is_release:
             self.n_releases += 1
         if entry.is_move:
-            self.place = json.loads(entry.mechanism).get("place")
+            self.place = json.loads(entry.mechanism)["place"]
         cap = entry.scope_epsilon
         # A copy: a caller may change the dict of its scope.
         before = ScopeTotals(dict(cap) if isinstance(cap, Mapping) else cap, {})

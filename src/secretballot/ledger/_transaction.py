@@ -72,17 +72,17 @@ class Transaction:
         with meaning(self._store):
             return reservation_entries(self._rows, id)
 
-    def append(self, entry: LedgerEntry, private: str | None = None) -> None:
+    def append(self, entry: LedgerEntry, private: str | None = None, *, time: str = "") -> None:
         """Write an entry after the last one, to be committed at the end of the transaction.
 
         `private` is the entry's private record (`Ledger.private_records`), allowed with
-        ``accounting="sanitized"`` only.
+        ``accounting="sanitized"`` only. `time` is now, unless it is given.
         """
         if private is not None:
             self._check_private(private)
         if self._child and entry.child is None:
             entry = replace(entry, child=Child(self._child, "spend"))
-        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        now = time or datetime.now(UTC).isoformat(timespec="microseconds")
         before = self._chain.totals
         sequence = before.sequence + 1
         with meaning(self._store):

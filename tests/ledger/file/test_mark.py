@@ -266,7 +266,7 @@ def test_a_declared_move_overwrites_both_slots(path, mark):
     backup = path.read_bytes()
     spend(accountant, 3)
     path.write_bytes(backup)
-    PrivacyAccountant.open(path, moved=True)
+    PrivacyAccountant.open(path, accept="moved")
     for place in range(SLOTS):
         content = bytearray(mark.read_bytes())
         content[SLOT * place + 40] ^= 1
