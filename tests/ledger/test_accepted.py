@@ -1,4 +1,4 @@
-"""What may be declared of a ledger that is refused: that it was moved, or that a clock was ahead."""
+"""Declarations of a ledger that is refused: that it was moved, or that a clock was ahead."""
 
 import shutil
 from datetime import UTC, datetime, timedelta
