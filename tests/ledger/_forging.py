@@ -69,9 +69,14 @@ class Forger:
         reservation=None,
         child=None,
         mechanism='{"mechanism": "GNMax"}',
+        sums=None,
         changes=None,
     ):
-        """Insert the next entry, with a digest to match; `changes` are of its columns."""
+        """Insert the next entry, with a digest to match.
+
+        `sums` make it a checkpoint: numbers of releases and rows, and charges. `changes` are of its
+        columns.
+        """
         charges = charges or {}
         last = self.fetch(
             "sequence, digest", "entry", "sequence = (SELECT max(sequence) FROM entry)"
@@ -91,11 +96,13 @@ class Forger:
             "previous": previous,
             **(changes or {}),
         }
-        digits = [
-            [group, float(delta).hex(), curve.hex()]
-            for group, (delta, curve) in sorted(charges.items())
-        ]
-        content = [*list(entry.values())[:8], digits, reservation, None, child, entry["previous"]]
+        checkpoint = None
+        if sums is not None:
+            *counted, summed = sums
+            counted = [entry["sequence"], *counted, None]
+            checkpoint = digest_of(["secretballot checkpoint", counted, _digits(summed), [], []])
+        content = [*list(entry.values())[:8], _digits(charges), reservation, checkpoint, child]
+        content.append(entry["previous"])
         digest = digest_of(["secretballot entry", *content])
         self.insert("entry", *entry.values(), digest)
         sequence = entry["sequence"]
@@ -106,6 +113,12 @@ class Forger:
             self.insert("reservation", sequence, *reservation)
         if child is not None:
             self.insert("child", sequence, *child)
+        if sums is not None:
+            self.insert("checkpoint", *counted, checkpoint)
+            for group, (delta, curve) in summed.items():
+                level, _, member = group.partition("/")
+                number = self._curve(curve)
+                self.insert("total", sequence, "", level, member, delta, number, None)
         return sequence
 
     def _curve(self, curve):
@@ -115,6 +128,13 @@ class Forger:
             self.insert("curve", number, hashlib.sha256(curve).digest(), curve)
             return number
         return known[curve]
+
+
+def _digits(charges):
+    return [
+        [group, float(delta).hex(), curve.hex()]
+        for group, (delta, curve) in sorted(charges.items())
+    ]
 
 
 @contextlib.contextmanager

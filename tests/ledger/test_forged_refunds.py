@@ -209,6 +209,26 @@ def test_a_forged_settlement_is_found_behind_checkpoints(accountant, name, capsy
     refused(accountant, name, "entry 102 gives back more", capsys)
 
 
+def test_sums_that_somebody_inserted_are_not_believed(name, capsys):
+    """A checkpoint may be believed up to the last entry that this machine has added up."""
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
+    for _ in range(70):
+        accountant.release(QUIET, tied(1))
+    with forging(name) as forger:
+        charges = forger.charges(1)
+        forger.append(charges=charges, n_rows=1, sums=(1, 1, charges))
+    refused(accountant, name, "stored with entry 71 are not the sums", capsys)
+
+
+def test_right_sums_of_others_are_accepted(name):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
+    other = PrivacyAccountant.open(name)
+    for _ in range(200):
+        accountant.release(QUIET, tied(1))
+    assert other.spent().amount == accountant.spent().amount
+    assert PrivacyAccountant.open(name).spent().amount == accountant.spent().amount
+
+
 @pytest.mark.parametrize("n_rows", [2, 4, 10])
 def test_the_bound_takes_nothing_from_honest_refunds(n_rows):
     for drawn in range(1, n_rows):

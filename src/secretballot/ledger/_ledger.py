@@ -152,7 +152,7 @@ class Ledger:
             with meaning(self._store):
                 rows.check_spendable()
                 header = self._same_header(rows)
-                self._catch_up(rows)
+                self._catch_up(rows, mark)
                 load_scope(rows, self._totals, scope)
                 recorded = last_time(rows, self._totals.sequence, header.created)
                 place = self._totals.place or header.place
@@ -207,7 +207,7 @@ class Ledger:
 
         def check(rows: Rows) -> None:
             header = self._same_header(rows)
-            self._catch_up(rows)
+            self._catch_up(rows, slots.mark)
             rows.check_spendable()
             place = self._totals.place or header.place
             if fault := copy_fault(self._store, rows, header, place, slots.mark):
@@ -236,9 +236,11 @@ class Ledger:
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
+        # A handle that has read before goes on from there, and needs no mark.
+        mark = None if self._totals.sequence else self._store.slots().mark
 
         def catch_up(rows: Rows) -> Totals | None:
-            self._catch_up(rows, at_most=BATCH)
+            self._catch_up(rows, mark, at_most=BATCH)
             if self._totals.sequence < last_in(rows, "entry"):
                 return None
             load_scope(rows, self._totals, scope)
@@ -303,8 +305,12 @@ class Ledger:
             )
         return header
 
-    def _catch_up(self, rows: Rows, *, at_most: int = NO_LIMIT) -> None:
-        """Add new entries to the totals, after checking that the earlier ones are unchanged."""
+    def _catch_up(self, rows: Rows, mark: Mark | None, *, at_most: int = NO_LIMIT) -> None:
+        """Add new entries to the totals, after checking that the earlier ones are unchanged.
+
+        A new handle begins at a checkpoint that this machine has added up, by its mark: anybody who
+        may add entries could write one with other sums. Without a mark it is the last one.
+        """
         last = self._totals.sequence
         if last and digest_at(rows, last) != self._totals.digest:
             raise LedgerError(
@@ -312,8 +318,9 @@ class Ledger:
                 "copy"
             )
         check_private_records(rows)
-        if last_in(rows, "checkpoint") > last + CHECKPOINT_EVERY:
-            self._totals = read_totals(rows) or self._totals
+        if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
+            known = NO_LIMIT if mark is None else mark.sequence
+            self._totals = read_totals(rows, at_most=known) or self._totals
         for _, totals in read_steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()

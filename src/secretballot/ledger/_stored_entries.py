@@ -110,6 +110,8 @@ def reservation_entries(rows: Rows, id: str, *, at_most: int = NO_LIMIT) -> list
     paid = rows.fetch(
         f"SELECT sequence {of_id} AND event = 'reserve' ORDER BY sequence", (id, at_most)
     )
+    if not paid:
+        return []
     last = rows.fetch(f"SELECT max(sequence) {of_id}", (id, at_most))
     entries = []
     for (sequence,) in [*paid, *last]:
