@@ -64,7 +64,7 @@ def test_accept(run, tmp_path):
         assert "nothing was to be accepted" in output
         status, output, errors = run("accept", copy, cause)
         assert (status, output) == (1, "")
-        assert "the original still lies at" in errors or "accept --moved" in errors
+        assert "the original still lies at" in errors or "accept FILE --moved" in errors
     assert len(accountant.entries()) == 1
     path.unlink()
     status, output, errors = run("accept", copy, "--moved")

@@ -47,14 +47,16 @@ def accountant(name):
     return PrivacyAccountant(1.0, 1e-5, ledger=name)
 
 
-@pytest.mark.parametrize("drawn", [1, 20, 40])
-def test_a_settlement_that_gives_everything_back(accountant, name, capsys, drawn):
+@pytest.mark.parametrize(("drawn", "share"), [(1, 1.0), (20, 0.65), (40, 1.0), (40, 0.01)])
+def test_a_settlement_that_gives_back_what_was_drawn(accountant, name, capsys, drawn, share):
     reservation = accountant.reserve(VOTE, 40, n_columns=2)
     accountant.release(VOTE, tied(drawn), reservation=reservation)
     with forging(name) as forger:
         id, _, state = forger.reservation(2)
+        ((group, (delta, curve)),) = forger.charges(1).items()
+        part = (np.frombuffer(curve) * share).tobytes()
         forger.append(
-            charges=forger.charges(1),
+            charges={group: (share * delta, part)},
             scope_id=forger.scope(1),
             reservation=(id, "settle", state),
         )

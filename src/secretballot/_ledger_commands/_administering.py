@@ -87,10 +87,10 @@ def _create(options: argparse.Namespace) -> None:
 
 
 def _accept(options: argparse.Namespace) -> None:
-    before = len(Ledger.open(options.file).entries())
+    before = Ledger.open(options.file).totals().sequence
     with refusals():
         accountant = PrivacyAccountant.open(options.file, accept=options.cause)
-    is_recorded = len(accountant.entries()) > before
+    is_recorded = Ledger.open(options.file).totals().sequence > before
     what = "recorded" if is_recorded else "nothing was to be accepted"
     print(f"{visible(str(accountant.ledger))}: {what}\n{visible(repr(accountant))}")
 

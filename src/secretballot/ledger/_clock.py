@@ -36,5 +36,5 @@ def clock_fault(recorded: str, name: str) -> str:
         f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
         f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
         f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
-        "--clock') goes on and records that. Nothing was released"
+        "FILE --clock') goes on and records that. Nothing was released"
     )

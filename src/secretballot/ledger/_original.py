@@ -17,7 +17,7 @@ def copy_fault(store: Store, rows: Rows, header: Header, place: str, mark: Mark 
     """
     accepting = (
         f"PrivacyAccountant.open({store.name!r}, accept='moved') (or 'secretballot ledger accept "
-        "--moved')"
+        "FILE --moved')"
     )
     if not same_place(place, rows.place()):
         return (

@@ -58,14 +58,11 @@ class Reserved:
 
         All of it if nothing was drawn. Otherwise it is in proportion to the rows, or answers, that
         were not drawn, but for the difference between a plan and its rows: each row that was drawn
-        keeps 2 / pi of its part at least.
+        keeps 2 / pi of its part at least, and all but a few keep their parts.
         """
         for plan, undrawn in zip(self.plans, self.undrawn(), strict=True):
-            shares = [left / n for left, n in zip(undrawn, plan, strict=True) if left and n]
-            share = max(shares, default=0.0)
-            is_begun = undrawn != plan
-            most = min(share / _LONG_PLAN, 1 - _LONG_PLAN * (1 - share))
-            yield most if is_begun else 1.0
+            shares = [_most(left, n) for left, n in zip(undrawn, plan, strict=True) if left and n]
+            yield max(shares, default=0.0) if undrawn != plan else 1.0
 
     def extended(self, n_rows: int, n_answers: int | None) -> Self:
         """Return the state after a payment for more rows and answers."""
@@ -113,3 +110,10 @@ class Reserved:
         """Decode what `stored` returned."""
         plans, rows, answers = json.loads(state)
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)
+
+
+def _most(undrawn: int, n: int) -> float:
+    """Return the largest share of the price of `n` rows that may come back for some of them."""
+    share = undrawn / n
+    in_order = (undrawn + math.sqrt(undrawn)) / n
+    return min(share / _LONG_PLAN, 1 - _LONG_PLAN * (1 - share), in_order)
