@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,8 +53,10 @@ def files_at(recorded: str, path: str) -> list[str]:
     number = identity.partition("@")[0]
     if not number:
         return []
-    with os.scandir(os.path.dirname(path)) as beside:
-        names = {known, *(each.path for each in beside if str(each.inode()) == number)}
+    names = {known}
+    # A folder may be closed to those who list it.
+    with suppress(OSError), os.scandir(os.path.dirname(path)) as beside:
+        names |= {each.path for each in beside if str(each.inode()) == number}
     return [
         name
         for name in sorted(filter(os.path.isfile, names - {path, ""}))
