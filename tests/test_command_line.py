@@ -130,7 +130,7 @@ def test_show_marks_seeds_moves_and_sensitive_figures(run, path, tmp_path):
         copy = tmp_path / "copy.ledger"
         shutil.copy(path, copy)
         path.unlink()
-        PrivacyAccountant.open(copy, moved=True)
+        PrivacyAccountant.open(copy, accept="moved")
     _, output, _ = run("show", copy)
     assert "SEEDED" in output
     assert "sensitive themselves" in output

@@ -185,7 +185,8 @@ def tamper_on_server(url, *statements):
             "= %s",
             (ledger,),
         ).fetchone()
-        seen_mark(id).unlink(missing_ok=True)
+        for mark in seen_marks(id):
+            mark.unlink()
         for statement in statements:
             if statement.startswith("INSERT"):
                 statement = statement.replace("VALUES (", f"VALUES ({number}, ")
@@ -195,6 +196,12 @@ def tamper_on_server(url, *statements):
             opened.execute(re.sub(r"zeroblob\(1200\)|x'00'", "0", statement))
 
 
+def seen_marks(ledger_id):
+    """Return the paths of what this machine has seen of a ledger, in each of its places."""
+    return list(Path(os.environ["SECRETBALLOT_STATE"], "ledgers").glob(f"{ledger_id}*"))
+
+
 def seen_mark(ledger_id):
-    """Return the path of what this machine has seen of a ledger."""
-    return Path(os.environ["SECRETBALLOT_STATE"], "ledgers", f"{ledger_id}.mark")
+    """Return the path of what this machine has seen of a ledger that was in one place."""
+    (mark,) = seen_marks(ledger_id)
+    return mark

@@ -53,6 +53,28 @@ def test_create(run, name):
     assert PrivacyAccountant.open(name).unit == "owner"
 
 
+def test_accept(run, tmp_path):
+    path, copy = tmp_path / "budget.ledger", tmp_path / "copy.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant.release(GNMax(sigma=400.0), votes(1))
+    copy.write_bytes(path.read_bytes())
+    for cause in ("--moved", "--clock"):
+        status, output, errors = run("accept", path, cause)
+        assert (status, errors) == (0, "")
+        assert "nothing was to be accepted" in output
+        status, output, errors = run("accept", copy, cause)
+        assert (status, output) == (1, "")
+        assert "the original still lies at" in errors or "accept FILE --moved" in errors
+    assert len(accountant.entries()) == 1
+    path.unlink()
+    status, output, errors = run("accept", copy, "--moved")
+    assert (status, errors) == (0, "")
+    assert f"{copy}: recorded\n" in output
+    PrivacyAccountant.open(copy).release(GNMax(sigma=400.0), votes(1))
+    for causes in ((), ("--moved", "--clock")):
+        assert run("accept", copy, *causes)[0] == 2
+
+
 def test_create_with_levels_and_an_order(run, tmp_path):
     path = tmp_path / "budget.ledger"
     levels = ("--epsilon", "strict=0.5", "--epsilon", "lax=2")

@@ -80,7 +80,7 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(name):
     assert [entry.checkpoint is not None for entry in accountant.entries()] == 5 * [
         *(EVERY - 1) * [False], True
     ]  # fmt: skip
-    # A handle that has been left behind by far goes on from a checkpoint too.
+    # And a handle that has been left behind by far.
     assert accountant.spent()["a"].amount == PrivacyAccountant.open(name).spent()["a"].amount
 
 

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import joblib
@@ -19,7 +18,6 @@ from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import Transaction
 from secretballot.ledger.stores.file import _file as ledger_file
-from secretballot.mechanisms import GNMax
 
 
 @pytest.fixture
@@ -347,26 +345,3 @@ def test_a_note_that_is_too_deep_is_refused(name, depth):
     assert accountant.entries() == []
     accountant.release(Pure(epsilon=0.25), votes(1), note={"deep": [[[{}]]]})
     assert accountant.statement().released[0]["note"] == {"deep": [[[{}]]]}
-
-
-def test_a_clock_that_was_set_back_is_refused(name, monkeypatch):
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
-    accountant.release(GNMax(sigma=400.0), [[9, 4]])
-    earlier = datetime.now(UTC) - timedelta(hours=1)
-
-    class SetBack(datetime):
-        @classmethod
-        def now(cls, zone):
-            return earlier
-
-    monkeypatch.setattr("secretballot.ledger._clock.datetime", SetBack)
-    for handle in (accountant, PrivacyAccountant.open(name)):
-        with pytest.raises(LedgerError, match="set the clock.*Nothing was released"):
-            handle.release(GNMax(sigma=400.0), [[9, 4]])
-    # The clock is right, and was ahead before: whoever says so goes on.
-    monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
-    PrivacyAccountant.open(name, moved=True)
-    accountant.release(GNMax(sigma=400.0), [[9, 4]])
-    entries = accountant.entries()
-    assert [entry.is_move for entry in entries] == [False, True, False]
-    assert accountant._ledger.verify().n_entries == 3

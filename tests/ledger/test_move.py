@@ -131,7 +131,7 @@ def test_a_commit_that_fails_after_the_file_says_so(
     assert "has the entry of its move already" in errors
     with pytest.raises(LedgerError, match="was moved"):
         filled.release(GNMax(sigma=900.0), votes(1))
-    PrivacyAccountant.open(path, moved=True).release(GNMax(sigma=900.0), votes(1))
+    PrivacyAccountant.open(path, accept="moved").release(GNMax(sigma=900.0), votes(1))
     assert run("move", path, url)[0] == 0
     assert run("verify", url)[0] == 0
 

@@ -1,4 +1,4 @@
-"""Commands that make a ledger, and move one to a server."""
+"""Commands that make a ledger, move one to a server, and accept one that is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from secretballot._ledger_commands._amounts import add_epsilon
-from secretballot._ledger_commands._console import add_command, print_note, refusals
+from secretballot._ledger_commands._console import WRITTEN, add_command, print_note, refusals
 from secretballot._tables import entry_count, visible
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ledger import RELATIONS, UNITS, AskedOrder, Ledger, move
@@ -18,7 +18,7 @@ _NAMED_ORDERS: dict[str, AskedOrder] = {"gaussian": "gaussian", "renyi": "renyi"
 
 
 def add_administration(commands: Commands) -> None:
-    """Add the commands `create` and `move`."""
+    """Add the commands `create`, `move` and `accept`."""
     summary = "make a new ledger, once for each private data set"
     create = add_command(
         commands, "create", _create, summary, "a new file, or the URL of a new ledger on a server"
@@ -42,6 +42,24 @@ def add_administration(commands: Commands) -> None:
         commands, "move", _move, summary, "the ledger file, which is not spent from any more"
     )
     moving.add_argument("url", metavar="URL", help="a new ledger on a server")
+
+    summary = "go on with a ledger that is refused, and record what is declared of it"
+    accept = add_command(commands, "accept", _accept, summary, WRITTEN)
+    causes = accept.add_mutually_exclusive_group(required=True)
+    causes.add_argument(
+        "--moved",
+        action="store_const",
+        dest="cause",
+        const="moved",
+        help="a copy: the original is gone, with nothing spent that is not in this one",
+    )
+    causes.add_argument(
+        "--clock",
+        action="store_const",
+        dest="cause",
+        const="clock",
+        help="the clock is right, and was ahead when the last entry was recorded",
+    )
 
 
 def _order(text: str) -> AskedOrder:
@@ -68,10 +86,19 @@ def _create(options: argparse.Namespace) -> None:
     print(f"{visible(str(accountant.ledger))}: a new ledger\n{visible(repr(accountant))}")
 
 
+def _accept(options: argparse.Namespace) -> None:
+    before = Ledger.open(options.file).totals().sequence
+    with refusals():
+        accountant = PrivacyAccountant.open(options.file, accept=options.cause)
+    is_recorded = Ledger.open(options.file).totals().sequence > before
+    what = "recorded" if is_recorded else "nothing was to be accepted"
+    print(f"{visible(str(accountant.ledger))}: {what}\n{visible(repr(accountant))}")
+
+
 def _move(options: argparse.Namespace) -> None:
     ledger = Ledger.open(options.file)
     before = ledger.verify()
-    if damage := ledger.settle(moved=False):
+    if damage := ledger.settle():
         print_note(damage)
     moved = move(ledger, options.url)
     after = moved.verify()

@@ -35,7 +35,7 @@ def warn_of_copy(ledger: Ledger) -> str:
     """Print what is wrong with the place or the end of a ledger; return the note on its end."""
     completeness_note = ledger.completeness_note()
     try:
-        other = ledger.settle(moved=False)
+        other = ledger.settle()
     except LedgerError as error:
         # Commands that only read are told of it by the other note.
         other = "" if completeness_note else str(error).removesuffix(" Nothing was released.")
@@ -62,7 +62,7 @@ def show(ledger: Ledger, options: argparse.Namespace) -> None:
 
 def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
     """Return the facts of an entry, and the shares of the budget that are spent after it."""
-    levels = () if entry.is_move else budget.levels
+    levels = () if entry.is_declaration else budget.levels
     state = spent_by_level(budget, totals) if levels else {}
     return {
         "entry": entry.sequence,

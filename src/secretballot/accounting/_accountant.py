@@ -22,6 +22,7 @@ from secretballot.accounting.reserving import Reservation, ReservedPayment
 from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
+    Accepted,
     AskedOrder,
     Budget,
     HeldInterrupts,
@@ -126,7 +127,7 @@ class PrivacyAccountant(Carving):
         delta: float | None = None,
         unit: str | None = None,
         relation: str | None = None,
-        moved: bool = False,
+        accept: Accepted | None = None,
         witness: Witness | None = None,
     ) -> PrivacyAccountant:
         """Continue the budget of an existing ledger.
@@ -140,13 +141,17 @@ class PrivacyAccountant(Carving):
             The ledger, a file or on a server; never created.
         epsilon, delta, unit, relation : default=None
             What the budget is expected to be; None takes what the ledger says.
-        moved : bool, default=False
-            Continue with a copy, or with a backup that was restored, and record that. Otherwise it
-            is refused: it and the original could spend the budget twice. Right only if *the
-            original is gone with nothing spent that is not in this file*.
+        accept : {"moved", "clock"}, default=None
+            Continue with a ledger that is refused otherwise, and record that.
+
+            - ``"moved"``: a copy, or a backup that was restored, which could spend the budget twice
+              together with the original. Right only if *the original is gone with nothing spent
+              that is not in this file*; refused while the original still lies at its place.
+            - ``"clock"``: the clock of this machine is behind the last entry. Right only if it was
+              ahead then.
         witness : Witness, default=None
             Signed heads of the ledger from elsewhere. A ledger that lacks the newest is refused,
-            also with `moved`: it was restored, or is another. No head yet warns.
+            also with `accept`: it was restored, or is another. No head yet warns.
 
         Returns
         -------
@@ -159,6 +164,10 @@ class PrivacyAccountant(Carving):
         WitnessError
             A LedgerError: if it lacks the newest head, or the witness can't be read.
         """
+        if accept not in (None, "moved", "clock"):
+            raise ValueError(
+                f"accept={accept!r} is unknown; use 'moved' or 'clock', or leave it out."
+            )
         ledger = Ledger.open(path)
         budget = ledger.budget
         expected = {"epsilon": epsilon, "delta": delta, "unit": unit, "relation": relation}
@@ -175,7 +184,7 @@ class PrivacyAccountant(Carving):
             log.check_newest(ledger)
             if log.empty_note:
                 warn(log.empty_note)
-        if damage := ledger.settle(moved=moved):
+        if damage := ledger.settle(accept=accept):
             warn(damage)
         warn_data_dependent(budget)
         warn_overspent(ledger)

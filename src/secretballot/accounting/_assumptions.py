@@ -129,6 +129,7 @@ def grounds(
             *assumed_of_children(held.grants),
             *_ALWAYS,
             *_moved(held.n_moves),
+            *_clocks(held.n_clocks),
         ),
     )
 
@@ -156,6 +157,14 @@ def _moved(times: int) -> Iterator[str]:
         yield (
             f"The ledger was moved or restored {times} time{'s' * (times > 1)}, and whoever did "
             "so declared that nothing had been spent from the file it was a copy of since."
+        )
+
+
+def _clocks(times: int) -> Iterator[str]:
+    if times:
+        yield (
+            f"The clock was set back {times} time{'s' * (times > 1)}, and whoever went on declared "
+            "that it had been ahead: times of earlier entries may be wrong."
         )
 
 

@@ -30,14 +30,16 @@ class Released:
 
 
 class Contents(NamedTuple):
-    """Releases of a ledger, moves of its file, and the last state of each reservation.
+    """Releases of a ledger, declarations of it, and the last state of each reservation.
 
+    `n_moves` counts its new places, and `n_clocks` the times that its clock had been ahead.
     `grants` are the parts that children got, by path, and `closed` the children that were closed.
     `last` is the time of the last entry, "" if there is none.
     """
 
     released: list[Released]
     n_moves: int
+    n_clocks: int
     reservations: list[Reserved]
     last: str
     grants: dict[str, Grant]
@@ -52,10 +54,11 @@ class Contents(NamedTuple):
 def contents(entries: Iterable[LedgerEntry]) -> Contents:
     """Group the releases of a ledger, in the order in which they began."""
     groups: dict[tuple[str, str, bool], Released] = {}
-    n_moves, reservations, last = 0, dict[str, Reserved](), ""
+    n_moves, n_clocks, reservations, last = 0, 0, dict[str, Reserved](), ""
     grants, closed = dict[str, Grant](), set[str]()
     for entry in entries:
         n_moves += entry.is_move
+        n_clocks += entry.is_declaration and not entry.is_move
         last = entry.time
         if entry.child is not None and entry.child.grant is not None:
             grants[entry.child.path] = entry.child.grant
@@ -74,4 +77,4 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         group.n_releases += 1
         group.n_rows += entry.n_rows
     released, states = list(groups.values()), list(reservations.values())
-    return Contents(released, n_moves, states, last, grants, closed)
+    return Contents(released, n_moves, n_clocks, states, last, grants, closed)

@@ -14,6 +14,9 @@ from secretballot.divergences._orders import ORDERS, Floats, Order, order_index
 
 Conversion = Literal["cks", "mironov"]
 
+#: Relative difference of costs that were added up in another order.
+_ROUNDING = 1e-9
+
 
 class Cost(ABC):
     """Base class: cost of releases in one currency, as amounts that add up and a delta.
@@ -97,6 +100,20 @@ class Cost(ABC):
         finite = np.isfinite(self.curve)
         curve = np.where(finite, self.curve - np.where(finite, part.curve, 0.0), np.inf)
         return self.from_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
+
+    def is_at_most(self, most: Cost) -> bool:
+        """Return True if no amount and no delta is larger, but for rounding."""
+        if type(most) is not type(self):
+            return False
+        limit = 1 + _ROUNDING
+        is_less = (self.curve <= most.curve * limit).all() and (self.delta <= most.delta * limit)
+        return bool(np.all(is_less))
+
+    def capped(self, most: Self) -> Self:
+        """Return the smaller of both, amount by amount."""
+        return self.from_curve(
+            np.minimum(self.curve, most.curve), np.minimum(self.delta, most.delta)
+        )
 
     def parallel(self, other: Self) -> Self:
         """Parallel composition over disjoint people: the maximum of both."""

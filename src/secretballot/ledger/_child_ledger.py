@@ -12,7 +12,7 @@ from secretballot.ledger._encoding import digest_of
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import Header
 from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._ledger import Head, Ledger, Walk
+from secretballot.ledger._ledger import Accepted, Head, Ledger, Walk
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
 
@@ -68,7 +68,7 @@ class ChildLedger(Ledger):
         act: Callable[[Transaction], T],
         scope: str | None = None,
         *,
-        moved: bool = False,
+        accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
     ) -> T:
         """Run a function with the exclusive right to spend; its entries are the child's."""
@@ -76,11 +76,11 @@ class ChildLedger(Ledger):
         def act_within(transaction: Transaction) -> T:
             return act(transaction.within(self.path, self.budget))
 
-        return self.root.transact(act_within, scope, moved=moved, interrupts=interrupts)
+        return self.root.transact(act_within, scope, accept=accept, interrupts=interrupts)
 
-    def settle(self, *, moved: bool) -> str:
-        """Check that the ledger is the original in its place; with `moved`, record a new place."""
-        return self.root.settle(moved=moved)
+    def settle(self, *, accept: Accepted | None = None) -> str:
+        """Check that the ledger is the original in its place, or record what is accepted."""
+        return self.root.settle(accept=accept)
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""

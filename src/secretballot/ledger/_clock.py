@@ -10,8 +10,8 @@ from secretballot.ledger.stores import Rows
 _TOLERANCE = timedelta(minutes=10)
 
 
-def clock_fault(rows: Rows, last: int, created: str) -> str:
-    """Explain that the clock is behind the last entry; empty if it is not.
+def last_time(rows: Rows, last: int, created: str) -> str:
+    """Return the time of the last entry; that of the ledger's creation if there is none.
 
     Parameters
     ----------
@@ -21,14 +21,20 @@ def clock_fault(rows: Rows, last: int, created: str) -> str:
     created : str
         Time at which the ledger was made.
     """
-    recorded = created
-    if last:
-        ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
+    if not last:
+        return created
+    ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
+    return str(recorded)
+
+
+def clock_fault(recorded: str, name: str) -> str:
+    """Explain that the clock is behind the last entry of a ledger; empty if it is not."""
     now = datetime.now(UTC)
     if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
         return ""
     return (
         f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
         f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
-        "PrivacyAccountant.open(..., moved=True) goes on and records that. Nothing was released"
+        f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
+        "FILE --clock') goes on and records that. Nothing was released"
     )

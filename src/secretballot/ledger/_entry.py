@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 
 from secretballot.divergences import Costs
@@ -13,10 +14,10 @@ from secretballot.ledger._reserved import Reserved
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """Record of one release, or of a reservation or a move of the ledger; never votes.
+    """Record of one release, of a reservation, or of a declaration of the ledger; never votes.
 
-    A move has no rows and costs nothing. A reservation pays before rows are drawn, and is refunded
-    when it is settled.
+    A declaration (of a move, or of a clock) has no rows and costs nothing. A reservation pays
+    before rows are drawn, and is refunded when it is settled.
 
     Attributes
     ----------
@@ -64,9 +65,14 @@ class LedgerEntry:
         return self.n_rows > 0
 
     @property
+    def is_declaration(self) -> bool:
+        """True if the entry records what somebody declared of the ledger itself."""
+        return not (self.is_release or self.reservation or self.child)
+
+    @property
     def is_move(self) -> bool:
         """True if the entry records a new place of the ledger."""
-        return not (self.is_release or self.reservation or self.child)
+        return self.is_declaration and "place" in json.loads(self.mechanism)
 
     @property
     def is_refund(self) -> bool:
@@ -78,6 +84,11 @@ class LedgerEntry:
     def move(cls, place: str) -> LedgerEntry:
         """Make the entry for a ledger that goes on in another place."""
         return cls(mechanism=to_json({"event": "moved", "place": place}, "a move"))
+
+    @classmethod
+    def clock(cls) -> LedgerEntry:
+        """Make the entry for a clock that was ahead when the last entry was recorded."""
+        return cls(mechanism=to_json({"event": "clock was ahead"}, "a clock"))
 
     @classmethod
     def child_event(cls, child: Child, charges: Costs, scope_id: str | None) -> LedgerEntry:

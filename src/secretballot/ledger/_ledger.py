@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._clock import clock_fault
+from secretballot.ledger._clock import clock_fault, last_time
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import Header, read_header, write_new
 from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._original import check_no_original, copy_fault, lacks_entry
 from secretballot.ledger._stored_entries import (
     NO_LIMIT,
     check_private_records,
     digest_at,
     last_in,
+    load_reservation,
     load_scope,
     read_entries,
     read_private_records,
@@ -40,6 +42,10 @@ from secretballot.ledger.stores import (
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
+
+#: What is declared of a ledger that is refused otherwise: the original is gone, with nothing spent
+#: that is not in this one; or the clock is right, and was ahead at the last entry.
+Accepted = Literal["moved", "clock"]
 
 #: Entries read and checked in one transaction, so that writers wait for milliseconds.
 BATCH = 64
@@ -132,35 +138,43 @@ class Ledger:
         act: Callable[[Transaction], T],
         scope: str | None = None,
         *,
-        moved: bool = False,
+        accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
     ) -> T:
         """Run a function with the exclusive right to spend; then commit its entries.
 
         An exception of `act` commits nothing. Ctrl-C is delayed from the commit to the end of the
-        block of `interrupts`, or of this call. The totals hold `scope`. `moved` accepts a copy as
-        the ledger, and records the move.
+        block of `interrupts`, or of this call. The totals hold `scope`. What `accept` declares is
+        recorded, if the ledger would be refused without.
         """
 
         def record(rows: Rows, mark: Mark | None) -> Written[tuple[T, Totals]]:
             with meaning(self._store):
                 rows.check_spendable()
                 header = self._same_header(rows)
-                self._catch_up(rows)
+                self._catch_up(rows, mark)
                 load_scope(rows, self._totals, scope)
-                fault = self._copied(rows, header, mark) or clock_fault(
-                    rows, self._totals.sequence, header.created
-                )
-                if fault and not moved:
-                    raise LedgerError(fault)
+                recorded = last_time(rows, self._totals.sequence, header.created)
+                place = self._totals.place or header.place
+                copied = copy_fault(self._store, rows, header, place, mark)
+                is_late = clock_fault(recorded, self.name)
+                if copied and accept != "moved":
+                    raise LedgerError(copied)
+                if is_late and accept is None:
+                    raise LedgerError(is_late)
+                if copied:
+                    check_no_original(rows, header, place)
             transaction = Transaction(self._store, rows, Chain(self._totals), self.budget)
-            if fault:
-                transaction.append(LedgerEntry.move(rows.place()))
+            if copied:
+                # The clock is another question, which the next entry asks.
+                transaction.append(LedgerEntry.move(rows.place()), time=is_late and recorded)
+            elif is_late and accept == "clock":
+                transaction.append(LedgerEntry.clock())
             answer = act(transaction)
             block.hold()
             totals = transaction.totals
             last = Mark(header.ledger_id, totals.sequence, totals.digest)
-            return Written((answer, totals), last, is_moved=bool(fault))
+            return Written((answer, totals), last, is_moved=bool(copied))
 
         def write() -> T:
             answer, totals = self._store.write(record).answer
@@ -174,8 +188,8 @@ class Ledger:
         with HeldInterrupts() as block:
             return block.keep(write())
 
-    def settle(self, *, moved: bool) -> str:
-        """Check that the ledger is the original in its place; with `moved`, record a new place.
+    def settle(self, *, accept: Accepted | None = None) -> str:
+        """Check that the ledger is the original in its place, or record what is accepted.
 
         Return a warning about a damaged mark; "" if it is whole.
         """
@@ -187,15 +201,16 @@ class Ledger:
             "place, that may not be noticed. Compare the ledger with the digest of a statement. "
             "The next releases write the mark anew."
         )
-        if moved:
-            self.transact(lambda transaction: None, moved=True)
+        if accept is not None:
+            self.transact(lambda transaction: None, accept=accept)
             return damage or ""
 
         def check(rows: Rows) -> None:
             header = self._same_header(rows)
-            self._catch_up(rows)
+            self._catch_up(rows, slots.mark)
             rows.check_spendable()
-            if fault := self._copied(rows, header, slots.mark):
+            place = self._totals.place or header.place
+            if fault := copy_fault(self._store, rows, header, place, slots.mark):
                 raise LedgerError(fault)
 
         _read(self._store, check)
@@ -210,7 +225,7 @@ class Ledger:
             why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             why = self._store.without_mark
-        elif not self._ask(lambda rows: _lost(rows, header, mark)):
+        elif not self._ask(lambda rows: lacks_entry(rows, header, mark)):
             return ""
         else:
             why = (
@@ -221,9 +236,11 @@ class Ledger:
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
+        # A handle that has read before goes on from there, and needs no mark.
+        mark = None if self._totals.sequence else self._store.slots().mark
 
         def catch_up(rows: Rows) -> Totals | None:
-            self._catch_up(rows, at_most=BATCH)
+            self._catch_up(rows, mark, at_most=BATCH)
             if self._totals.sequence < last_in(rows, "entry"):
                 return None
             load_scope(rows, self._totals, scope)
@@ -288,8 +305,12 @@ class Ledger:
             )
         return header
 
-    def _catch_up(self, rows: Rows, *, at_most: int = NO_LIMIT) -> None:
-        """Add new entries to the totals, after checking that the earlier ones are unchanged."""
+    def _catch_up(self, rows: Rows, mark: Mark | None, *, at_most: int = NO_LIMIT) -> None:
+        """Add new entries to the totals, after checking that the earlier ones are unchanged.
+
+        A new handle begins at a checkpoint that this machine has added up, by its mark: anybody who
+        may add entries could write one with other sums. Without a mark it is the last one.
+        """
         last = self._totals.sequence
         if last and digest_at(rows, last) != self._totals.digest:
             raise LedgerError(
@@ -297,43 +318,19 @@ class Ledger:
                 "copy"
             )
         check_private_records(rows)
-        if last_in(rows, "checkpoint") > last + CHECKPOINT_EVERY:
-            self._totals = read_totals(rows) or self._totals
+        if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
+            known = NO_LIMIT if mark is None else mark.sequence
+            self._totals = read_totals(rows, at_most=known) or self._totals
         for _, totals in read_steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()
-
-    def _copied(self, rows: Rows, header: Header, mark: Mark | None) -> str:
-        """Explain why the ledger may be a copy that lacks later entries; empty if it is none."""
-        if not same_place(self._totals.place or header.place, rows.place()):
-            why = "it is a copy, was restored from one, or was moved"
-        elif mark is None or mark.ledger_id != header.ledger_id:
-            return ""
-        else:
-            if not _lost(rows, header, mark):
-                return ""
-            why = (
-                f"it was restored from a copy: {mark.sequence} entries had been recorded, as the "
-                f"mark {self._store.mark_path()!r} says, and they are not in it"
-            )
-        return (
-            f"{why}: what the original has spent since is not in it, and both together could spend "
-            "the budget twice. If the original is gone and nothing was spent from it since, "
-            f"PrivacyAccountant.open({self.name!r}, moved=True) continues here and records the "
-            "move. Nothing was released"
-        )
-
-
-def _lost(rows: Rows, header: Header, mark: Mark) -> bool:
-    """Return True if the last entry by the mark is not in the file."""
-    digest = digest_at(rows, mark.sequence) if mark.sequence else header.digest
-    return digest != mark.digest
 
 
 def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
     for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
         load_scope(rows, totals, entry.scope_id)
+        load_reservation(rows, totals, entry.reservation)
         totals = totals.after(entry)
         yield entry, totals
 

@@ -45,7 +45,7 @@ def move(ledger: Ledger, name: str) -> Ledger:
         raise LedgerError(
             "A ledger is moved from a file to the URL of a server. A file goes to another folder "
             "by renaming it and its mark, and to another disk by a copy, with which "
-            "PrivacyAccountant.open(path, moved=True) goes on."
+            "PrivacyAccountant.open(path, accept='moved') goes on."
         )
     store = named_store(name)
     is_recorded = False
@@ -80,7 +80,7 @@ def move(ledger: Ledger, name: str) -> Ledger:
             raise LedgerError(
                 f"{error} {ledger.name!r} has the entry of its move already, and is not spent "
                 f"from. If {store.name!r} is there, the move is done. If it is not, "
-                f"PrivacyAccountant.open({ledger.name!r}, moved=True) goes on with the file."
+                f"PrivacyAccountant.open({ledger.name!r}, accept='moved') goes on with the file."
             ) from error
         return Ledger(store, ledger.budget, ledger.genesis)
 

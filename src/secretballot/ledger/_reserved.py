@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 Event = Literal["reserve", "draw", "settle"]
+
+#: A long plan of noisy comparisons costs 2 / pi of the noisy numbers, which few rows of it may be
+#: refunded as.
+_LONG_PLAN = 2 / math.pi
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,24 @@ class Reserved:
     def is_settled(self) -> bool:
         """True if the reservation has ended."""
         return self.event == "settle"
+
+    def undrawn(self) -> Iterator[tuple[int, int | None]]:
+        """Yield the rows, and answers if counted, of each plan that were not drawn."""
+        rows, answers = self.rows, self.answers
+        for n_rows, n_answers in self.plans:
+            yield max(n_rows - rows, 0), None if n_answers is None else max(n_answers - answers, 0)
+            rows, answers = max(rows - n_rows, 0), max(answers - (n_answers or 0), 0)
+
+    def refund_shares(self) -> Iterator[float]:
+        """Yield the most of each plan's payment that may come back, as a share.
+
+        All of it if nothing was drawn. Otherwise it is in proportion to the rows, or answers, that
+        were not drawn, but for the difference between a plan and its rows: each row that was drawn
+        keeps 2 / pi of its part at least, and all but a few keep their parts.
+        """
+        for plan, undrawn in zip(self.plans, self.undrawn(), strict=True):
+            shares = [_most(left, n) for left, n in zip(undrawn, plan, strict=True) if left and n]
+            yield max(shares, default=0.0) if undrawn != plan else 1.0
 
     def extended(self, n_rows: int, n_answers: int | None) -> Self:
         """Return the state after a payment for more rows and answers."""
@@ -86,3 +110,10 @@ class Reserved:
         """Decode what `stored` returned."""
         plans, rows, answers = json.loads(state)
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)
+
+
+def _most(undrawn: int, n: int) -> float:
+    """Return the largest share of the price of `n` rows that may come back for some of them."""
+    share = undrawn / n
+    in_order = (undrawn + math.sqrt(undrawn)) / n
+    return min(share / _LONG_PLAN, 1 - _LONG_PLAN * (1 - share), in_order)

@@ -16,6 +16,7 @@ from secretballot.ledger._budget import CHILD_SCOPE, Cap
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._encoding import check_description, cost_of, curve_bytes, to_json
 from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._paid_for import ReservationTotals
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import ScopeTotals, Totals
 from secretballot.ledger.stores import Rows
@@ -103,13 +104,15 @@ def digest_at(rows: Rows, sequence: int) -> str | None:
     return str(stored[0][0]) if stored else None
 
 
-def reservation_entries(rows: Rows, id: str) -> list[LedgerEntry]:
-    """Read and check the entries that paid for a reservation, and its last entry."""
+def reservation_entries(rows: Rows, id: str, *, at_most: int = NO_LIMIT) -> list[LedgerEntry]:
+    """Read and check the entries that paid for a reservation, and its last, up to a number."""
+    of_id = "FROM {reservation} WHERE id = ? AND sequence <= ?"
     paid = rows.fetch(
-        "SELECT sequence FROM {reservation} WHERE id = ? AND event = 'reserve' ORDER BY sequence",
-        (id,),
+        f"SELECT sequence {of_id} AND event = 'reserve' ORDER BY sequence", (id, at_most)
     )
-    last = rows.fetch("SELECT max(sequence) FROM {reservation} WHERE id = ?", (id,))
+    if not paid:
+        return []
+    last = rows.fetch(f"SELECT max(sequence) {of_id}", (id, at_most))
     entries = []
     for (sequence,) in [*paid, *last]:
         entries += read_entries(rows, after=sequence - 1, at_most=1) if sequence else []
@@ -217,6 +220,23 @@ def load_scope(rows: Rows, totals: Totals, scope: str | None) -> None:
         stored = read_totals(rows, at_most=sequence)
         if stored is not None:
             totals.scopes[scope] = stored.scopes[scope]
+
+
+def load_reservation(rows: Rows, totals: Totals, reservation: Reserved | None) -> None:
+    """Add what a reservation has paid and drawn to the totals, unless they have it."""
+    if reservation is None or reservation.id in totals.reservations:
+        return
+    entries = reservation_entries(rows, reservation.id, at_most=totals.sequence)
+    if not entries:
+        return
+    *payments, last = entries
+    assert last.reservation is not None
+    first = payments[0]
+    totals.reservations[reservation.id] = ReservationTotals(
+        last.reservation,
+        (first.child.account if first.child else "", first.scope_id),
+        tuple(payment.charges for payment in payments),
+    )
 
 
 def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:

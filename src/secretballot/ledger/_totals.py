@@ -12,6 +12,7 @@ from secretballot.ledger._budget import Cap
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of
 from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._paid_for import ReservationTotals, check_child
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -36,7 +37,8 @@ class Totals:
     `charges` are the sums of everyone and of each level, the parts of levels included. `scopes` has
     at least those in `touched`, the scopes of entries since the last checkpoint; others are read
     from the file when needed. `children` are the child budgets by their paths: what is charged to
-    one is not in `charges`, which has the charge for the child itself.
+    one is not in `charges`, which has the charge for the child itself. `reservations` has those of
+    the entries that were read last; others are read from the file when needed.
     """
 
     digest: str
@@ -49,6 +51,7 @@ class Totals:
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     children: dict[str, ChildTotals] = field(default_factory=dict)
+    reservations: dict[str, ReservationTotals] = field(default_factory=dict)
 
     def after(self, entry: LedgerEntry) -> Totals:
         """Return the totals after the next entry; LedgerError if its digests are wrong."""
@@ -70,10 +73,29 @@ class Totals:
         return after
 
     def added_up(self, entry: LedgerEntry) -> Totals:
-        """Return the totals with an entry's rows and costs, without a check of its digests."""
+        """Return the totals with an entry's rows and costs, without a check of its digests.
+
+        LedgerError if it gives back more than was paid and not drawn: sums that an entry lowers
+        are lowered here alone.
+        """
         after = self.snapshot()
+        try:
+            after._check_paid(entry)
+        except ValueError as error:
+            raise LedgerError(
+                f"entry {entry.sequence} {error}, which no version records; restore the ledger "
+                "from a copy"
+            ) from None
         after._add(entry)
         return after
+
+    def _check_paid(self, entry: LedgerEntry) -> None:
+        """Refuse what an entry draws, grants or gives back beyond what was paid for."""
+        if entry.reservation is not None:
+            id = entry.reservation.id
+            self.reservations[id] = ReservationTotals.after(self.reservations.get(id), entry)
+        if entry.child is not None:
+            check_child(entry, entry.child, self.children.get(entry.child.path))
 
     def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
@@ -81,7 +103,7 @@ class Totals:
         if entry.is_release:
             self.n_releases += 1
         if entry.is_move:
-            self.place = json.loads(entry.mechanism).get("place")
+            self.place = json.loads(entry.mechanism)["place"]
         cap = entry.scope_epsilon
         # A copy: a caller may change the dict of its scope.
         before = ScopeTotals(dict(cap) if isinstance(cap, Mapping) else cap, {})
@@ -190,10 +212,12 @@ class Totals:
             scopes=dict(self.scopes),
             touched=set(self.touched),
             children=dict(self.children),
+            reservations=dict(self.reservations),
         )
 
     def forget(self) -> None:
-        """Drop the sums of scopes that can be read from the file again."""
+        """Drop the sums of scopes and reservations that can be read from the file again."""
+        self.reservations = {}
         self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 

@@ -9,7 +9,11 @@ from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._stored_entries import insert_entry, reservation_entries
+from secretballot.ledger._stored_entries import (
+    insert_entry,
+    load_reservation,
+    reservation_entries,
+)
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 from secretballot.ledger.stores import Rows, Store, meaning
 
@@ -68,20 +72,22 @@ class Transaction:
         with meaning(self._store):
             return reservation_entries(self._rows, id)
 
-    def append(self, entry: LedgerEntry, private: str | None = None) -> None:
+    def append(self, entry: LedgerEntry, private: str | None = None, *, time: str = "") -> None:
         """Write an entry after the last one, to be committed at the end of the transaction.
 
         `private` is the entry's private record (`Ledger.private_records`), allowed with
-        ``accounting="sanitized"`` only.
+        ``accounting="sanitized"`` only. `time` is now, unless it is given.
         """
         if private is not None:
             self._check_private(private)
         if self._child and entry.child is None:
             entry = replace(entry, child=Child(self._child, "spend"))
-        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        now = time or datetime.now(UTC).isoformat(timespec="microseconds")
         before = self._chain.totals
         sequence = before.sequence + 1
-        after = before.added_up(replace(entry, sequence=sequence))
+        with meaning(self._store):
+            load_reservation(self._rows, before, entry.reservation)
+            after = before.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
         placed = entry.chained(sequence, now, before.digest)

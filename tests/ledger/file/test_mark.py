@@ -160,6 +160,37 @@ def test_a_deleted_ledger_is_no_fresh_budget(path, mark, content):
     assert basic_budget(path).spent().n_releases == 0
 
 
+def test_an_emptied_ledger_is_no_fresh_budget(path):
+    """Whoever follows the error, word by word, gets no second budget."""
+    accountant = basic_budget(path)
+    spend(accountant, 3)
+    path.write_bytes(b"")
+    for use in (lambda: PrivacyAccountant.open(path), lambda: spend(accountant)):
+        with pytest.raises(LedgerError, match="was emptied.* 3 entries had been recorded") as error:
+            use()
+        assert "delete" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"damaged" * 200, b"secretballot mark ?"])
+def test_an_empty_file_is_deleted_only_where_no_entry_can_have_been(path, mark, content):
+    if content is None:
+        basic_budget(path)  # its mark says that there is no entry
+    else:
+        mark.write_bytes(content)
+    path.write_bytes(b"")
+    with pytest.raises(LedgerError) as error:
+        PrivacyAccountant.open(path)
+    is_advised = "creation was interrupted: delete it and its mark" in str(error.value)
+    assert is_advised is not bool(content)
+
+
+def test_a_file_that_is_not_empty_is_not_to_be_deleted(path):
+    path.write_bytes(PRECIOUS)
+    with pytest.raises(LedgerError, match="not a ledger") as error:
+        PrivacyAccountant.open(path)
+    assert "delete" not in str(error.value)
+
+
 def test_a_ledger_that_could_not_be_made_leaves_nothing(path, monkeypatch):
     monkeypatch.setattr("secretballot.ledger._ledger.write_new", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -235,7 +266,7 @@ def test_a_declared_move_overwrites_both_slots(path, mark):
     backup = path.read_bytes()
     spend(accountant, 3)
     path.write_bytes(backup)
-    PrivacyAccountant.open(path, moved=True)
+    PrivacyAccountant.open(path, accept="moved")
     for place in range(SLOTS):
         content = bytearray(mark.read_bytes())
         content[SLOT * place + 40] ^= 1

@@ -38,7 +38,7 @@ def test_a_copy_can_be_read_but_not_spent_from(path, tmp_path):
     spend(accountant)
     copy = tmp_path / "copy.ledger"
     shutil.copy2(path, copy)
-    with pytest.raises(LedgerError, match=r"it is a copy.*moved=True"):
+    with pytest.raises(LedgerError, match=r"it is a copy.*accept='moved'"):
         PrivacyAccountant.open(copy)
     # Nor with a handle that was made before.
     shutil.copy2(path, tmp_path / "backup")
@@ -65,7 +65,7 @@ def test_a_move_is_declared_and_recorded(path, tmp_path):
     moved = tmp_path / "moved.ledger"
     shutil.copy2(path, moved)
     path.unlink()
-    accountant = PrivacyAccountant.open(moved, moved=True)
+    accountant = PrivacyAccountant.open(moved, accept="moved")
     spend(accountant)
     kinds = [entry.is_release for entry in accountant.entries()]
     assert kinds == [True, False, True]
@@ -75,13 +75,50 @@ def test_a_move_is_declared_and_recorded(path, tmp_path):
     assert len(accountant.history()) == 3
     assert "was moved or restored 1 time," in str(accountant.statement())
     # From here on this file is the original.
-    again = PrivacyAccountant.open(moved, moved=True)
+    again = PrivacyAccountant.open(moved, accept="moved")
     assert len(again.entries()) == 3
     spend(PrivacyAccountant.open(moved))
     back = tmp_path / "back.ledger"
     shutil.copy2(moved, back)
     with pytest.raises(LedgerError, match="it is a copy"):
         PrivacyAccountant.open(back)
+
+
+def test_a_copy_is_not_accepted_beside_its_original(path, tmp_path):
+    """Whether the original is found by its path, or in the folder of the copy."""
+    spend(basic_budget(path))
+    (tmp_path / "backups").mkdir()
+    copies = [tmp_path / "copy.ledger", tmp_path / "backups" / "budget.ledger"]
+    for copy in copies:
+        shutil.copy2(path, copy)
+    renamed = tmp_path / "renamed.ledger"
+    for copy, original in ((copies[0], path), (copies[1], path), (copies[0], renamed)):
+        if original == renamed:
+            path.rename(renamed)
+        content = copy.read_bytes()
+        with pytest.raises(LedgerError, match=f"the original still lies at '{original}'.*delete"):
+            PrivacyAccountant.open(copy, accept="moved")
+        assert copy.read_bytes() == content
+    spend(PrivacyAccountant.open(renamed))
+    renamed.unlink()
+    spend(PrivacyAccountant.open(copies[0], accept="moved"))
+
+
+def test_another_file_at_the_place_is_no_original(path, tmp_path):
+    """A number of a deleted file is given again, and a file is restored in its folder."""
+    spend(basic_budget(path))
+    copy = tmp_path / "elsewhere" / "budget.ledger"
+    copy.parent.mkdir()
+    shutil.copy2(path, copy)
+    path.write_text("notes")
+    spend(PrivacyAccountant.open(copy, accept="moved"))
+
+
+def test_a_name_in_another_encoding(tmp_path):
+    path = os.fsencode(tmp_path) + b"/b\xfcdget.ledger"
+    accountant = basic_budget(os.fsdecode(path))
+    spend(accountant)
+    assert PrivacyAccountant.open(os.fsdecode(path)).spent().n_releases == 1
 
 
 def test_two_names_for_one_file(path, tmp_path):

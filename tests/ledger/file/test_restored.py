@@ -96,13 +96,13 @@ def test_a_backup_is_not_spent_from(path, restore):
         if restore is from_git:
             shutil.rmtree(path.parent / ".git", ignore_errors=True)
         restore(backup, path)
-        with pytest.raises(LedgerError, match=r"restored from.*moved=True"):
+        with pytest.raises(LedgerError, match=r"restored from.*accept='moved'"):
             PrivacyAccountant.open(path)
         # Nor with the handle from before.
         with pytest.raises(LedgerError, match="restored from|which was there before"):
             spend(accountant)
         # It can be read, and gone on with if that is declared.
-        moves = PrivacyAccountant.open(path, moved=True)
+        moves = PrivacyAccountant.open(path, accept="moved")
         assert "moved or restored" in str(moves.statement())
         assert [entry.is_release for entry in moves.entries()][-1] is False
 
@@ -114,7 +114,7 @@ def test_the_mark_alone_notices(path):
     assert place.place_of(str(path)) == accountant._ledger.header().place
     with pytest.raises(LedgerError, match=r"2 entries had been recorded.*budget\.ledger\.mark"):
         PrivacyAccountant.open(path)
-    moved = PrivacyAccountant.open(path, moved=True)
+    moved = PrivacyAccountant.open(path, accept="moved")
     spend(moved)
     assert PrivacyAccountant.open(path).spent().n_releases == 2
 
@@ -140,7 +140,7 @@ def test_the_birth_alone_notices(path):
         path.with_name("budget.ledger.mark").unlink(missing_ok=True)
         with pytest.raises(LedgerError, match="it is a copy"):
             PrivacyAccountant.open(path)
-        PrivacyAccountant.open(path, moved=True)
+        PrivacyAccountant.open(path, accept="moved")
         shutil.copy2(path, backup)
 
 

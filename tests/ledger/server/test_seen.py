@@ -33,7 +33,7 @@ def seen(accountant):
     return read_mark(str(seen_mark(accountant._ledger.header().ledger_id))).mark
 
 
-def refused(url, why="restored from a copy.*moved=True"):
+def refused(url, why="restored from a copy.*accept='moved'"):
     with pytest.raises(LedgerError, match=why):
         PrivacyAccountant.open(url)
 
@@ -84,7 +84,7 @@ def test_a_cloned_cluster(original, machine, copy):
         machine("one")
         refused(there)
         # Unless the move is declared, which is recorded.
-        moves = PrivacyAccountant.open(there, moved=True)
+        moves = PrivacyAccountant.open(there, accept="moved")
         assert [entry.is_move for entry in moves.entries()] == [False] * 4 + [True]
         assert seen(moves) == (moves._ledger.header().ledger_id, *moves._ledger.verify())
         spend(PrivacyAccountant.open(there))
@@ -108,7 +108,7 @@ def test_a_server_that_was_set_back(machine):
         # Nor with the handle from before, nor by a pickle of it.
         with pytest.raises(LedgerError, match="entry 2, which was there before"):
             spend(accountant)
-        moves = PrivacyAccountant.open(url, moved=True)
+        moves = PrivacyAccountant.open(url, accept="moved")
         spend(moves)
         assert PrivacyAccountant.open(url).spent().n_releases == 2
 
@@ -131,11 +131,23 @@ def test_a_restored_dump(server, url, machine):
     there = url.replace("/dumped?", "/restored?")
     machine("new")
     refused(there, "it is a copy, was restored from one, or was moved")
-    moves = PrivacyAccountant.open(there, moved=True)
+    moves = PrivacyAccountant.open(there, accept="moved")
     spend(moves)
     assert moves._ledger.verify().n_entries == 5
     digests = [entry.digest for entry in accountant.entries()]
     assert [entry.digest for entry in moves.entries()][:3] == digests
+    # It was tried out there: the original goes on, here and on other machines.
+    spend(accountant)
+    spend(PrivacyAccountant.open(url))
+    spend(PrivacyAccountant.open(there))
+    # A machine that has seen more of the original takes no copy for it that another accepted.
+    machine("seen-more")
+    spend(PrivacyAccountant.open(url))
+    refused(there, "6 entries had been recorded")
+    with pytest.raises(LedgerError, match="6 entries had been recorded"):
+        spend(PrivacyAccountant.open(there, accept="clock"))
+    spend(PrivacyAccountant.open(there, accept="moved"))
+    spend(PrivacyAccountant.open(url))
 
 
 def test_the_mark_is_in_a_private_folder(url, machine, tmp_path):
@@ -199,7 +211,8 @@ def test_a_mark_never_goes_back(url):
     from secretballot.ledger.stores.server._seen_mark import SeenMark
 
     last = seen(accountant)
-    SeenMark(first.ledger_id).advance(first, everywhere=False)
+    place = accountant._ledger.header().place
+    SeenMark(first.ledger_id, place).advance(first, everywhere=False)
     assert seen(accountant) == last
     spend(PrivacyAccountant.open(url))
 

@@ -58,27 +58,26 @@ def reservation_entry(
 
 
 def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) -> Costs:
-    """Sum up the refunds of all plans that a reservation paid for."""
-    before, refunds = (0, 0), dict[str, Cost]()
-    for plan, payment in zip(state.plans, payments, strict=True):
-        span = _undrawn(plan, before, (state.rows, state.answers))
-        refund = payment.charges if span is None else pricing.refund(span, payment.charges)
+    """Sum up the refunds of all plans that a reservation paid for.
+
+    None is more than the ledger accepts, which knows the rows that were not drawn, not their price.
+    """
+    before, refunds = 0, dict[str, Cost]()
+    plans = zip(state.plans, state.undrawn(), state.refund_shares(), payments, strict=True)
+    for plan, undrawn, share, payment in plans:
+        paid = payment.charges
+        refund = paid if undrawn == plan else pricing.refund(_span(plan, undrawn, before), paid)
         for group, cost in refund.items():
-            refunds[group] = refunds[group] + cost if group in refunds else cost
-        before = before[0] + plan[0], before[1] + (plan[1] or 0)
+            part = cost.capped(share * paid[group])
+            refunds[group] = refunds[group] + part if group in refunds else part
+        before += plan[0]
     return refunds
 
 
-def _undrawn(
-    plan: tuple[int, int | None], before: tuple[int, int], drawn: tuple[int, int]
-) -> Span | None:
-    """Return the rows and answers of a plan that were not drawn; None if none were drawn.
-
-    `before` counts the rows and answers of earlier plans, `drawn` those of all plans.
-    """
-    n_rows, n_answers = plan
-    rows, answers = (max(done - start, 0) for done, start in zip(drawn, before, strict=True))
-    if rows == 0 and (answers == 0 or n_answers is None):
-        return None
-    span = (before[0] + min(rows, n_rows), before[0] + n_rows)
-    return Span(span, None if n_answers is None else (min(answers, n_answers), n_answers))
+def _span(plan: tuple[int, int | None], undrawn: tuple[int, int | None], before: int) -> Span:
+    """Return the last rows and answers of a plan, `before` which there are rows of others."""
+    (n_rows, n_answers), (rows, answers) = plan, undrawn
+    end = before + n_rows
+    if n_answers is None or answers is None:
+        return Span((end - rows, end))
+    return Span((end - rows, end), (n_answers - answers, n_answers))

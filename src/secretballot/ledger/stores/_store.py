@@ -46,6 +46,9 @@ class Rows(Protocol):
     def place(self) -> str:
         """Return the identity of the store, which a copy does not have (`same_place`)."""
 
+    def originals(self, recorded: str) -> list[str]:
+        """Return the paths of other files that lie at a recorded place, as far as that is known."""
+
 
 class Written(NamedTuple, Generic[T]):
     """Result of a transaction that wrote."""
@@ -106,7 +109,8 @@ def meaning(store: Store) -> Iterator[None]:
 
 def same_place(recorded: str, current: str) -> bool:
     """Compare two places by the parts that both of them have."""
-    parts = zip(recorded.split("@"), current.split("@"), strict=False)
+    old_place, new_place = (place.partition(" ")[0] for place in (recorded, current))
+    parts = zip(old_place.split("@"), new_place.split("@"), strict=False)
     return all(old == new for old, new in parts if old and new)
 
 

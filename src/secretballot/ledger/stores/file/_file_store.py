@@ -17,7 +17,12 @@ from secretballot.ledger.stores.file._file import readable, real_path, transact
 from secretballot.ledger.stores.file._foreign import check_not_foreign
 from secretballot.ledger.stores.file._mark import holding, mark_path, read_slots
 from secretballot.ledger.stores.file._new_files import check_name, create_files, delete_files
-from secretballot.ledger.stores.file._place import check_file_system, check_spendable, place_of
+from secretballot.ledger.stores.file._place import (
+    check_file_system,
+    check_spendable,
+    files_at,
+    place_of,
+)
 from secretballot.ledger.stores.file._schema import (
     SCHEMA,
     check_schema,
@@ -46,7 +51,7 @@ class FileRows:
 
     def check_format(self) -> None:
         """Refuse a file of another program or format, or with foreign SQL."""
-        check_schema(self._opened)
+        check_schema(self._opened, self._path)
 
     def check_spendable(self) -> None:
         """Refuse a place where two machines could spend at once, or a crash could lose a spend."""
@@ -55,6 +60,10 @@ class FileRows:
     def place(self) -> str:
         """Return the identity of the file."""
         return place_of(self._path)
+
+    def originals(self, recorded: str) -> list[str]:
+        """Return the paths of other files that lie at a recorded place."""
+        return files_at(recorded, self._path)
 
 
 class FileStore:

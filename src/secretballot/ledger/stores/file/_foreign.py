@@ -9,8 +9,8 @@ from contextlib import suppress
 from secretballot._errors import LedgerError
 from secretballot.ledger.stores._waiting import PROCESS_LOCK
 from secretballot.ledger.stores.file._file import readable
-from secretballot.ledger.stores.file._mark import mark_path
-from secretballot.ledger.stores.file._schema import APPLICATION_ID, NO_LEDGER
+from secretballot.ledger.stores.file._mark import mark_path, no_ledger
+from secretballot.ledger.stores.file._schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
 #: Field in the header of a database.
@@ -38,7 +38,10 @@ def check_not_foreign(path: str) -> None:
     except OSError as error:
         raise readable(error, path) from error
     if not is_one:
-        raise LedgerError(f"The ledger {path!r} can't be used: {NO_LEDGER}.")
+        is_empty = os.path.getsize(path) == 0
+        raise LedgerError(
+            f"The ledger {path!r} can't be used: {no_ledger(path, is_empty=is_empty)}."
+        )
 
 
 def describe_foreign(path: str) -> str:

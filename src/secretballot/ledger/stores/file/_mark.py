@@ -25,6 +25,27 @@ def read_slots(path: str) -> Slots:
     return read_mark(mark_path(path))
 
 
+def no_ledger(path: str, *, is_empty: bool) -> str:
+    """Explain why a file is no ledger: if it is empty, by what its mark says of it."""
+    if not is_empty:
+        return "it is not a ledger of secretballot"
+    slots = read_slots(path)
+    if slots.mark is not None and slots.mark.sequence:
+        return (
+            f"it was emptied, and its mark {mark_path(path)!r} says that {slots.mark.sequence} "
+            "entries had been recorded; restore it from a copy"
+        )
+    if not slots.is_mark or slots.n_broken:
+        return (
+            f"it is empty, and its mark {mark_path(path)!r}, which would say how many entries had "
+            "been recorded, is damaged; restore it from a copy"
+        )
+    return (
+        "it is not a ledger of secretballot but empty, as one whose creation was interrupted: "
+        "delete it and its mark"
+    )
+
+
 def holding(path: str, act: Callable[[HeldMark], T]) -> T:
     """Run a function with the lock of the mark: the exclusive right to write to the ledger.
 

@@ -93,7 +93,7 @@ def _create_mark(path: str) -> None:
         raise LedgerError(
             f"ledger={path!r} is not there, but its mark {mark_path(path)!r} is{count}. A ledger "
             "that was deleted is no fresh budget: what was released from it stays spent. Put the "
-            "ledger back (PrivacyAccountant.open with moved=True goes on with a copy that lacks "
-            "nothing); for other data name another file. Only where nothing was ever released from "
-            "it, delete the mark as well."
+            "ledger back (PrivacyAccountant.open with accept='moved' goes on with a copy that has "
+            "all of its entries); for other data name another file. Only where nothing was ever "
+            "released from it, delete the mark as well."
         ) from None

@@ -7,10 +7,12 @@ import os
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from secretballot._errors import LedgerError
+from secretballot.ledger.stores._store import same_place
 
 #: File systems shared between machines, on which a lock (or what was synced) may be seen by one
 #: machine only, so that two of them could spend the same budget.
@@ -27,15 +29,39 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def place_of(path: str) -> str:
-    """Return the identity of a file, which a copy does not have: inode number and time of birth.
+    """Return the identity of a file, which a copy does not have, and its path.
 
-    The number of the device would change at the next start of the machine. A new file often gets
-    the inode number of a deleted one, hence the birth. Either is left out where there is none.
+    The identity is inode number and time of birth. The number of the device would change at the
+    next start of the machine. A new file often gets the inode number of a deleted one, hence the
+    birth. Either is left out where there is none. The path is no part of it: a renamed file is the
+    same one.
     """
     number, born = os.stat(path).st_ino, _birth(path)
     if not number:
         return ""
-    return str(number) if born is None else f"{number}@{born}"
+    identity = str(number) if born is None else f"{number}@{born}"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return identity  # a name in another encoding can't be recorded
+    return f"{identity} {path}"
+
+
+def files_at(recorded: str, path: str) -> list[str]:
+    """Return files other than `path` that lie at a recorded place: there, or beside `path`."""
+    identity, _, known = recorded.partition(" ")
+    number = identity.partition("@")[0]
+    if not number:
+        return []
+    names = {known}
+    # A folder may be closed to those who list it.
+    with suppress(OSError), os.scandir(os.path.dirname(path)) as beside:
+        names |= {each.path for each in beside if str(each.inode()) == number}
+    return [
+        name
+        for name in sorted(filter(os.path.isfile, names - {path, ""}))
+        if same_place(recorded, place_of(name))
+    ]
 
 
 def check_spendable(path: str) -> None:

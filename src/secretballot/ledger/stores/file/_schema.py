@@ -9,14 +9,10 @@ from functools import lru_cache
 
 from secretballot._errors import LedgerError
 from secretballot.ledger.stores._store import FORMAT_VERSION, check_version
+from secretballot.ledger.stores.file._mark import no_ledger
 
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
-#: Said of a file without that number.
-NO_LEDGER = (
-    "it is not a ledger of secretballot (an empty file is one whose creation was interrupted: "
-    "delete it and its mark)"
-)
 
 #: The format is specified in `docs/theory/ledger-format.md`. A curve of 1,200 bytes is stored once:
 #: in a table without row numbers each copy would take a page of its own.
@@ -107,10 +103,10 @@ def mark_as_ledger(opened: sqlite3.Connection) -> None:
     opened.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
-def check_schema(opened: sqlite3.Connection) -> None:
+def check_schema(opened: sqlite3.Connection, path: str) -> None:
     """Refuse a file of another program or format, or with foreign SQL, before any of it can run."""
     if _pragma(opened, "application_id") != APPLICATION_ID:
-        raise LedgerError(NO_LEDGER)
+        raise LedgerError(no_ledger(path, is_empty=not _pragma(opened, "page_count")))
     check_version(_pragma(opened, "user_version"))
     objects, expected = _objects(opened), _expected_objects()
     for kind, name, _ in sorted(objects - expected):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -34,14 +35,16 @@ class SeenMark:
     """Mark of one ledger, kept outside of the server.
 
     A copy of a server says nothing of what it lacks. The machine of a spender knows which entries
-    it has seen, and refuses a server that lacks the last of them.
+    it has seen, and refuses a server that lacks the last of them. A dump that is tried out
+    elsewhere has the same ledger in another place, and another mark.
     """
 
-    def __init__(self, ledger_id: str) -> None:
+    def __init__(self, ledger_id: str, place: str) -> None:
         if not re.fullmatch(r"[0-9a-f]{32}", ledger_id):
             raise LedgerError("its header names no ledger; restore it from a copy")
         self._folder = state_folder() / "ledgers"
-        self.path = str(self._folder / f"{ledger_id}.mark")
+        digest = hashlib.sha256(place.encode()).hexdigest()
+        self.path = str(self._folder / f"{ledger_id}-{digest[:16]}.mark")
 
     def slots(self) -> Slots:
         """Read the mark; empty slots if this machine has none."""

@@ -102,6 +102,10 @@ class ServerRows:
         """Return the identities of the cluster, the database and the table."""
         return self.head.place
 
+    def originals(self, recorded: str) -> list[str]:
+        """Return nothing: where other servers are is not known."""
+        return []
+
     def check_process(self) -> None:
         """Refuse a forked child that goes on with a transaction of its parent."""
         if os.getpid() != self._process:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot.ledger.stores._slots import Mark, Slots
+from secretballot.ledger.stores._slots import Mark, Slots, parse_slots
 from secretballot.ledger.stores._store import Rows, Written, meaning
 from secretballot.ledger.stores._waiting import busy_timeout
 from secretballot.ledger.stores.server._connection import (
@@ -48,7 +49,7 @@ class ServerStore:
     def create(self, fill: Callable[[Rows], Mark]) -> None:
         """Make a ledger, and the tables if the database has none."""
 
-        def record(connection: Connection) -> Written[None]:
+        def record(connection: Connection) -> tuple[Written[None], SeenMark]:
             connection.execute(_LOCK_CREATION)
             _check_encoding(connection)
             if not _has_tables(connection):
@@ -66,8 +67,9 @@ class ServerStore:
                 rows.check_spendable()
             mark = fill(rows)
             with meaning(self):
-                SeenMark(mark.ledger_id).writable()
-            return Written(None, mark)
+                seen = SeenMark(mark.ledger_id, head.place)
+                seen.writable()
+            return Written(None, mark), seen
 
         self._recorded(record)
 
@@ -91,36 +93,51 @@ class ServerStore:
     def write(self, act: Callable[[Rows, Mark | None], Written[T]]) -> Written[T]:
         """Run a function with the lock of the ledger's row, and the mark; then commit."""
 
-        def record(connection: Connection) -> Written[T]:
+        def record(connection: Connection) -> tuple[Written[T], SeenMark]:
             rows = self._rows(connection, to_write=True)
             with meaning(self):
-                mark = SeenMark(rows.head.ledger_id).writable()
+                seen = _seen_mark(rows)
+                mark = seen.writable() or _slots_before(rows).mark
             written = act(rows, mark)
             rows.check_process()
-            return written
+            return written, seen
 
         return self._recorded(record)
 
     def slots(self) -> Slots:
-        """Read the mark without its lock."""
-        return self._known_mark().slots()
+        """Read the mark without its lock; without one, that of the place before."""
+
+        def ask(rows: Rows) -> Slots:
+            with meaning(self):
+                slots = _seen_mark(rows).slots()
+                return slots if slots.mark or slots.n_broken else _slots_before(rows)
+
+        return self.read(ask)
 
     def mark_path(self) -> str:
         """Return the path of the mark."""
-        return self._known_mark().path
+
+        def ask(rows: Rows) -> str:
+            with meaning(self):
+                return _seen_mark(rows).path
+
+        return self.read(ask)
 
     def readable(self, error: Exception) -> LedgerError:
         """Convert an error of the server, or of the mark, to one that names a remedy."""
         return readable(error, self._url)
 
-    def _recorded(self, record: Callable[[Connection], Written[T]]) -> Written[T]:
+    def _recorded(self, record: Callable[[Connection], tuple[Written[T], SeenMark]]) -> Written[T]:
         """Write in one transaction, and advance the mark."""
+
+        def commit(connection: Connection, recorded: tuple[Written[T], SeenMark]) -> None:
+            self._commit(connection, recorded[0])
+
         try:
-            written = transact(self._url, record, to_write=True, commit=self._commit)
+            written, seen = transact(self._url, record, to_write=True, commit=commit)
         except load_psycopg().Error as error:
             raise self.readable(error) from None
-        mark = written.mark
-        SeenMark(mark.ledger_id).advance(mark, everywhere=written.is_moved)
+        seen.advance(written.mark, everywhere=written.is_moved)
         return written
 
     def _rows(self, connection: Connection, *, to_write: bool) -> ServerRows:
@@ -215,18 +232,27 @@ class ServerStore:
     def _shown(self, error: Exception | str) -> str:
         return self._url.redacted(next(iter(str(error).splitlines()), ""))
 
-    def _known_mark(self) -> SeenMark:
-        """Return the mark of the ledger that the server has now."""
-
-        def ask(rows: Rows) -> SeenMark:
-            assert isinstance(rows, ServerRows)
-            with meaning(self):
-                return SeenMark(rows.head.ledger_id)
-
-        return self.read(ask)
-
     def __reduce__(self) -> tuple[type[ServerStore], tuple[str]]:
         return ServerStore, (self.name,)
+
+
+def _seen_mark(rows: Rows) -> SeenMark:
+    """Return the mark of the ledger in the place where it is now."""
+    assert isinstance(rows, ServerRows)
+    return SeenMark(rows.head.ledger_id, rows.head.place)
+
+
+def _slots_before(rows: Rows) -> Slots:
+    """Read the mark of the last place before this one that the machine has seen the ledger in."""
+    assert isinstance(rows, ServerRows)
+    moves = "SELECT mechanism FROM {entry} WHERE mechanism LIKE ? ORDER BY sequence DESC"
+    moved = [json.loads(text) for (text,) in rows.fetch(moves, ('{"event": "moved"%',))]
+    made = [place for (place,) in rows.fetch("SELECT place FROM {header}")]
+    for place in [*(entry["place"] for entry in moved), *made]:
+        slots = SeenMark(rows.head.ledger_id, place).slots()
+        if slots.mark:
+            return slots
+    return parse_slots(b"")
 
 
 def _is_lost(error: Exception) -> bool:

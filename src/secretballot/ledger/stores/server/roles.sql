@@ -3,7 +3,7 @@
 --     GRANT secretballot_spender TO alice;
 --
 --     secretballot_owner    makes ledgers, and alone reads private records
---     secretballot_spender  adds entries
+--     secretballot_spender  adds entries, each after the last one
 --     secretballot_reader   reads all but private records
 --
 -- Nobody updates, deletes or truncates; the owner and superusers could remove the triggers that
@@ -23,11 +23,13 @@ BEGIN
 END $$;
 
 ALTER SCHEMA secretballot OWNER TO secretballot_owner;
-ALTER FUNCTION secretballot.refuse_change() OWNER TO secretballot_owner;
 DO $$
 DECLARE
     name TEXT;
 BEGIN
+    FOREACH name IN ARRAY ARRAY['refuse_change', 'check_entry', 'check_row', 'check_curve'] LOOP
+        EXECUTE format('ALTER FUNCTION secretballot.%I() OWNER TO secretballot_owner', name);
+    END LOOP;
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'secretballot' LOOP
         EXECUTE format('ALTER TABLE secretballot.%I OWNER TO secretballot_owner', name);
     END LOOP;

@@ -107,3 +107,73 @@ BEGIN
             'secretballot.%I FOR EACH STATEMENT EXECUTE FUNCTION secretballot.refuse_change()', name);
     END LOOP;
 END $$;
+
+-- What is added follows what is there, so that a row by hand doesn't stop a ledger: the next entry,
+-- rows of it in the transaction that adds it, and the next curve. (Whether digests and sums are right
+-- is for those who read.) A session can have functions and operators of its own: none is looked at.
+CREATE OR REPLACE FUNCTION secretballot.check_entry() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last BIGINT;
+    head TEXT;
+BEGIN
+    SELECT sequence, digest INTO last, head FROM secretballot.entry WHERE ledger = NEW.ledger
+        ORDER BY sequence DESC LIMIT 1;
+    IF NOT FOUND THEN
+        SELECT 0, digest INTO last, head FROM secretballot.header WHERE ledger = NEW.ledger;
+    END IF;
+    IF NEW.sequence IS DISTINCT FROM last + 1 THEN
+        RAISE EXCEPTION 'an entry has the next number';
+    ELSIF NEW.previous IS DISTINCT FROM head THEN
+        RAISE EXCEPTION 'an entry follows the digest of the one before';
+    ELSIF NEW.digest !~ '^[0-9a-f]{64}$' OR NEW.seeded NOT IN (0, 1)
+            OR NEW.n_rows NOT BETWEEN 0 AND 1000000000000 THEN -- their sum is a BIGINT
+        RAISE EXCEPTION 'an entry holds values that secretballot never writes';
+    ELSIF NEW.time !~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$'
+            OR NEW.time::timestamptz > clock_timestamp() + interval '10 minutes' THEN
+        RAISE EXCEPTION 'an entry has a time that is ahead of the clock of the server';
+    END IF;
+    PERFORM NEW.mechanism::json, NEW.note::json, nullif(NEW.scope_epsilon, 'Infinity')::json;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE FUNCTION secretballot.check_row() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM secretballot.entry WHERE ledger = NEW.ledger AND sequence = NEW.sequence
+        AND xmin = pg_current_xact_id()::xid;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'rows are added with their entry, in its transaction';
+    ELSIF TG_TABLE_NAME = 'reservation' THEN
+        PERFORM NEW.state::json;
+    ELSIF TG_TABLE_NAME = 'child' THEN
+        PERFORM nullif(NEW.given, '')::json;
+    ELSIF TG_TABLE_NAME = 'total' THEN
+        PERFORM nullif(NEW.scope_epsilon, 'Infinity')::json;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE FUNCTION secretballot.check_curve() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM secretballot.curve
+            WHERE ledger = NEW.ledger) THEN
+        RAISE EXCEPTION 'a curve has the next number';
+    ELSIF NEW.digest <> sha256(NEW.value) THEN
+        RAISE EXCEPTION 'a curve has the digest of its value';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER check_insert BEFORE INSERT ON secretballot.entry
+    FOR EACH ROW EXECUTE FUNCTION secretballot.check_entry();
+CREATE OR REPLACE TRIGGER check_insert BEFORE INSERT ON secretballot.curve
+    FOR EACH ROW EXECUTE FUNCTION secretballot.check_curve();
+DO $$
+DECLARE
+    name TEXT;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['charge', 'reservation', 'checkpoint', 'total', 'child',
+            'child_total', 'private_record'] LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER check_insert BEFORE INSERT ON secretballot.%I '
+            'FOR EACH ROW EXECUTE FUNCTION secretballot.check_row()', name);
+    END LOOP;
+END $$;

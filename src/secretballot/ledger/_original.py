@@ -1,0 +1,66 @@
+"""Check that a ledger is the original in its place, and no copy that lacks later entries."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from secretballot._errors import LedgerError
+from secretballot.ledger._header import Header, read_header
+from secretballot.ledger._stored_entries import digest_at
+from secretballot.ledger.stores import FileStore, Mark, Rows, Store, meaning, same_place
+
+
+def copy_fault(store: Store, rows: Rows, header: Header, place: str, mark: Mark | None) -> str:
+    """Explain why a ledger may be a copy that lacks later entries; empty if it is none.
+
+    `place` is the last that was recorded.
+    """
+    accepting = (
+        f"PrivacyAccountant.open({store.name!r}, accept='moved') (or 'secretballot ledger accept "
+        "FILE --moved')"
+    )
+    if not same_place(place, rows.place()):
+        return (
+            "it is a copy, was restored from one, or was moved: what the original has spent since "
+            "is not in it, and both together could spend the budget twice. If the original is gone "
+            f"and nothing was spent from it since, {accepting} continues here and records the "
+            "move. Nothing was released"
+        )
+    if mark is None or mark.ledger_id != header.ledger_id or not lacks_entry(rows, header, mark):
+        return ""
+    return (
+        f"it was restored from a copy: {mark.sequence} entries had been recorded, as the mark "
+        f"{store.mark_path()!r} says, and they are not in it, so that the budget could be spent "
+        "twice. Put the newer one back. Only if that is gone, and nothing that the missing entries "
+        f"released was handed out, {accepting} continues here and records that. Nothing was "
+        "released"
+    )
+
+
+def lacks_entry(rows: Rows, header: Header, mark: Mark) -> bool:
+    """Return True if the last entry by the mark is not in the ledger."""
+    digest = digest_at(rows, mark.sequence) if mark.sequence else header.digest
+    return digest != mark.digest
+
+
+def check_no_original(rows: Rows, header: Header, place: str) -> None:
+    """Refuse a copy while the file that it was made of lies where it was recorded, or beside it."""
+    for name in rows.originals(place):
+        if _is_ledger(name, header.digest):
+            raise LedgerError(
+                f"it is a copy, and the original still lies at {name!r}: both together could spend "
+                "the budget twice. Spend from that one, or delete it with its mark before the copy "
+                "is accepted. Nothing was released"
+            )
+
+
+def _is_ledger(name: str, digest: str) -> bool:
+    store = FileStore(name)
+
+    def ask(rows: Rows) -> bool:
+        with meaning(store):
+            return read_header(rows).digest == digest
+
+    with suppress(LedgerError):
+        return store.read(ask)
+    return False  # nobody spends from it as it is

@@ -1,0 +1,264 @@
+"""Spending that somebody undoes by inserting an entry, with right digests: refused by everybody."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from tests._fakes import Pure
+from tests.ledger._forging import forging
+
+from secretballot.__main__ import main
+from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan, replay
+from secretballot.ledger import Ledger
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
+
+VOTE, QUIET = GNMax(sigma=40), GNMax(sigma=400)
+MU2 = np.array([0.01]).tobytes()
+
+
+def tied(n_rows):
+    return np.full((n_rows, 2), 120.0)
+
+
+def refused(accountant, name, match, capsys):
+    """Nobody opens, releases, verifies or states a ledger any more."""
+    handle = PrivacyAccountant.__new__(PrivacyAccountant)
+    ledger = accountant._ledger
+    handle._ledger = Ledger(ledger._store, ledger.budget, ledger.genesis)
+    for use in (
+        lambda: PrivacyAccountant.open(name),
+        lambda: accountant.release(VOTE, tied(1)),
+        lambda: handle.release(VOTE, tied(1)),
+        handle.spent,
+        accountant.statement,
+        accountant._ledger.verify,
+        lambda: replay(accountant._ledger),
+    ):
+        with pytest.raises(LedgerError, match=match):
+            use()
+    for command in ("show", "verify", "statement", "replay"):
+        assert main(["ledger", command, name]) == 1
+    capsys.readouterr()
+
+
+@pytest.fixture
+def accountant(name):
+    return PrivacyAccountant(1.0, 1e-5, ledger=name)
+
+
+@pytest.mark.parametrize(("drawn", "share"), [(1, 1.0), (20, 0.65), (40, 1.0), (40, 0.01)])
+def test_a_settlement_that_gives_back_what_was_drawn(accountant, name, capsys, drawn, share):
+    reservation = accountant.reserve(VOTE, 40, n_columns=2)
+    accountant.release(VOTE, tied(drawn), reservation=reservation)
+    with forging(name) as forger:
+        id, _, state = forger.reservation(2)
+        ((group, (delta, curve)),) = forger.charges(1).items()
+        part = (np.frombuffer(curve) * share).tobytes()
+        forger.append(
+            charges={group: (share * delta, part)},
+            scope_id=forger.scope(1),
+            reservation=(id, "settle", state),
+        )
+    refused(accountant, name, "entry 3 gives back more than was paid and not drawn", capsys)
+
+
+def settle(forger, **changes):
+    """Settle the reservation of the first entry, of whose rows none was drawn, with changes."""
+    id, _, state = forger.reservation(1)
+    forger.append(
+        **{
+            "charges": forger.charges(1),
+            "scope_id": forger.scope(1),
+            "reservation": (id, "settle", state),
+            **changes,
+        }
+    )
+
+
+def test_an_honest_settlement_by_hand_is_accepted(accountant, name):
+    """What is refused below is refused for its change."""
+    accountant.reserve(VOTE, 40, n_columns=2)
+    with forging(name) as forger:
+        settle(forger)
+    assert PrivacyAccountant.open(name).spent().amount <= 1e-15
+
+
+def of_nobody(forger):
+    settle(forger, reservation=("another", "settle", "[[[40, null]], 0, 0]"))
+
+
+def twice(forger):
+    settle(forger)
+    settle(forger)
+
+
+def of_another_scope(forger):
+    settle(forger, scope_id=None)
+
+
+def to_another_group(forger):
+    ((_, cost),) = forger.charges(1).items()
+    settle(forger, charges={"*": cost})
+
+
+def for_one_who_did_not_pay(forger):
+    path = "team"
+    grant = forger.fetch("given", "child", "event = 'carve'")[0][0]
+    assert grant
+    settle(forger, child=(path, "spend", ""))
+
+
+def of_more_rows(forger):
+    id, _, state = forger.reservation(1)
+    (plan,), *drawn = json.loads(state)
+    settle(forger, reservation=(id, "settle", json.dumps([[plan, [40, None]], *drawn])))
+
+
+def with_a_grain_more(forger):
+    ((group, (delta, curve)),) = forger.charges(1).items()
+    settle(forger, charges={group: (delta, (np.frombuffer(curve) * 1.001).tobytes())})
+
+
+def as_a_draw_that_pays(forger):
+    id, _, _ = forger.reservation(1)
+    settle(forger, n_rows=1, reservation=(id, "draw", "[[[40, null]], 1, 0]"))
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        *(of_nobody, twice, of_another_scope, to_another_group, for_one_who_did_not_pay),
+        *(of_more_rows, with_a_grain_more, as_a_draw_that_pays),
+    ],
+)
+def test_a_settlement_of_what_was_not_paid(accountant, name, capsys, forge):
+    accountant.reserve(VOTE, 40, n_columns=2)
+    accountant.child("team", epsilon=0.4).release(VOTE, tied(1))
+    with forging(name) as forger:
+        forge(forger)
+    refused(accountant, name, r"entry \d .*no version records", capsys)
+
+
+def close(forger, **changes):
+    forger.append(
+        **{
+            "charges": forger.charges(1),
+            "scope_id": forger.scope(1),
+            "child": ("team", "close", ""),
+            **changes,
+        }
+    )
+
+
+def all_of_it(forger):
+    close(forger)
+
+
+def of_a_child_that_was_never_paid(forger):
+    given = forger.fetch("given", "child", "event = 'carve'")[0][0]
+    forger.append(scope_id="other", child=("other", "carve", given))
+    close(forger, scope_id="other", child=("other", "close", ""))
+
+
+def made_and_closed_at_once(forger):
+    given = forger.fetch("given", "child", "event = 'carve'")[0][0]
+    close(forger, child=("other", "close", given))
+
+
+def closed_and_reserved(forger):
+    reservation = ("r", "reserve", "[[[1, null]], 0, 0]")
+    close(forger, charges={}, reservation=reservation)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [all_of_it, of_a_child_that_was_never_paid, made_and_closed_at_once, closed_and_reserved],
+)
+def test_a_child_that_is_closed_with_more_than_is_left(accountant, name, capsys, forge):
+    accountant.child("team", epsilon=0.5).release(VOTE, tied(4))
+    with forging(name) as forger:
+        forge(forger)
+    refused(accountant, name, r"entry \d .*no version records", capsys)
+
+
+def test_a_sealed_child_that_was_begun(accountant, name, capsys):
+    accountant.child("team", epsilon=0.2, sealed=True).begin()
+    with forging(name) as forger:
+        all_of_it(forger)
+    refused(accountant, name, "entry 3 gives back more", capsys)
+
+
+def test_a_reservation_is_found_behind_checkpoints(accountant, name, capsys):
+    """What was paid for it is no part of the sums that are read when a ledger is opened."""
+    reservation = accountant.reserve(QUIET, 200, n_columns=2)
+    for _ in range(140):
+        accountant.release(QUIET, tied(1), reservation=reservation)
+    accountant.settle(reservation)
+    again = PrivacyAccountant.open(name)
+    assert again.spent().amount == accountant.spent().amount
+    replay(again._ledger)
+
+
+def test_a_forged_settlement_is_found_behind_checkpoints(accountant, name, capsys):
+    reservation = accountant.reserve(QUIET, 100, n_columns=2)
+    for _ in range(100):
+        accountant.release(QUIET, tied(1), reservation=reservation)
+    with forging(name) as forger:
+        id, _, state = forger.reservation(101)
+        reserved = (id, "settle", state)
+        forger.append(charges=forger.charges(1), scope_id=forger.scope(1), reservation=reserved)
+    refused(accountant, name, "entry 102 gives back more", capsys)
+
+
+def test_sums_that_somebody_inserted_are_not_believed(name, capsys):
+    """A checkpoint may be believed up to the last entry that this machine has added up."""
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
+    for _ in range(70):
+        accountant.release(QUIET, tied(1))
+    with forging(name) as forger:
+        charges = forger.charges(1)
+        forger.append(charges=charges, n_rows=1, sums=(1, 1, charges))
+    refused(accountant, name, "stored with entry 71 are not the sums", capsys)
+
+
+def test_right_sums_of_others_are_accepted(name):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
+    other = PrivacyAccountant.open(name)
+    for _ in range(200):
+        accountant.release(QUIET, tied(1))
+    assert other.spent().amount == accountant.spent().amount
+    assert PrivacyAccountant.open(name).spent().amount == accountant.spent().amount
+
+
+@pytest.mark.parametrize("n_rows", [2, 4, 10])
+def test_the_bound_takes_nothing_from_honest_refunds(n_rows):
+    for drawn in range(1, n_rows):
+        accountant = PrivacyAccountant(1.0, 1e-5)
+        reservation = accountant.reserve(VOTE, n_rows, n_columns=2)
+        paid = accountant.spent().amount
+        accountant.release(VOTE, tied(drawn), reservation=reservation)
+        accountant.settle(reservation)
+        back, left = paid - accountant.spent().amount, n_rows - drawn
+        expected = min(price_plan(VOTE, left, n_columns=2).refund(), left * 2 / 40**2)
+        assert back == pytest.approx(expected)
+
+
+SHARP = ConfidentGNMax(sigma=60, sigma_threshold=60, threshold=1000)
+TURNS = RoundRobin(mechanism=GNMax(sigma=40), turns={"everyone": (1, 3)})
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("mechanism", [SHARP, VOTE, TURNS, Pure(epsilon=0.01)])
+def test_every_honest_settlement_is_accepted(name, order, mechanism):
+    accountant = PrivacyAccountant(4.0, 1e-5, order=order, ledger=name)
+    for n_rows, more, drawn in ((6, 0, 0), (6, 0, 1), (6, 3, 5), (6, 3, 7), (6, 3, 9)):
+        reservation = accountant.reserve(mechanism, n_rows, n_columns=2)
+        if more:
+            accountant.top_up(reservation, n_rows=more, n_answers=None)
+        if drawn:
+            counts = np.where(np.arange(drawn)[:, None] % 2, [1e6, 0.0], [1.0, 0.0])
+            scope = reservation.scope
+            accountant.release(mechanism, counts, reservation=reservation, scope=scope)
+        accountant.settle(reservation)
+    replay(PrivacyAccountant.open(name)._ledger)
