@@ -21,14 +21,14 @@ def database(server):
 
     server.execute("CREATE DATABASE inserts")
     server.execute(roles_script(), database="inserts")
-    for user, role in (("ines", "owner"), ("sid", "spender")):
+    for user, role in (("olga", "owner"), ("sid", "spender")):
         server.execute(f"CREATE ROLE {user} LOGIN", f"GRANT secretballot_{role} TO {user}")
     return "inserts"
 
 
 @pytest.fixture
 def owned(server, database, url):
-    return server.url(url.split("ledger=")[1], user="ines", database=database)
+    return server.url(url.split("ledger=")[1], user="olga", database=database)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def spent(owned, monkeypatch):
     accountant.release(Pure(epsilon=0.25), votes(1), reservation=reservation)
     spend(accountant.child("team", epsilon=1.0))
     accountant.release(Pure(epsilon=0.125), votes(1), scope=accountant.scope(1.0))
-    return owned.replace("ines", "sid")
+    return owned.replace("olga", "sid")
 
 
 def entry(forger, **columns):
@@ -181,7 +181,7 @@ def test_what_a_spender_can_still_stop_its_owner_mends(server, database, owned, 
     (number,) = server.execute(
         f"SELECT number FROM ledger WHERE name = '{spent.split('ledger=')[1]}'", database=database
     )[0]
-    with psycopg.connect(server.url(user="ines", database=database)) as opened:
+    with psycopg.connect(server.url(user="olga", database=database)) as opened:
         opened.execute(owners_remedy().replace("NUMBER", str(number)).replace("ENTRY", "8"))
     assert PrivacyAccountant.open(spent)._ledger.verify() == head
     spend(accountant)
