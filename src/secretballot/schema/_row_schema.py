@@ -22,6 +22,7 @@ from secretballot.schema._frames import (
     columns_of,
     container_kind,
     make_frame,
+    public_table,
 )
 
 #: Largest numbers of rows and of cells of a sample.
@@ -137,7 +138,7 @@ class RowSchema:
             return cls((), None, "", ())
         if container in ("column", "list"):
             return cls((ColumnSchema.of(0, X_public),), None, container, ())
-        table = as_table(X_public, None, "X_public")
+        table = public_table(X_public, "X_public")
         if container == "numbers":
             return cls(
                 (ColumnSchema.of_numbers(table),), column_names(table), container, table.shape[1:]
