@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, marked_errors, warn
 from secretballot._owner_hash import hash_integers, hash_texts
 from secretballot._sklearn_compat import _num_samples
 
@@ -58,10 +58,15 @@ class Owners:
     def read(cls, owners: ArrayLike, n_rows: int) -> Owners:
         """Check the owner ids of rows."""
         check_owners(owners, n_rows)
+        with marked_errors("owners"):
+            return cls._of_ids(_listed(owners))
+
+    @classmethod
+    def _of_ids(cls, owners: Sequence[object]) -> Owners:
         number_of: dict[object, int] = {}  # of each value
         numbers: dict[tuple[str, bytes], int] = {}  # of each id: 1 and 1.0 are equal ids
-        of_row = np.empty(n_rows, dtype=np.intp)
-        for row, owner in enumerate(_listed(owners)):
+        of_row = np.empty(len(owners), dtype=np.intp)
+        for row, owner in enumerate(owners):
             number = number_of.get(owner) if isinstance(owner, Hashable) else None
             if number is None:
                 id_ = canonical(owner, row)
