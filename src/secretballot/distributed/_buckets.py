@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._owners import check_kinds
+from secretballot._owners import LIKE_IDS, check_kinds
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine
 from secretballot.distributed._exchange import (
@@ -274,7 +274,7 @@ def _count(exchange: Exchange, engine: Engine) -> dict[int, int]:
 
 
 def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
-    """Warn of ids that differ in case or outer spaces alone, as those of one person may."""
+    """Warn of ids that have the same plain text, as those of one person may."""
     folder = os.path.join(exchange.folder, "plain-ids")
     os.mkdir(folder, 0o700)
     plain = replace(exchange, folder=folder, columns=[], division=None, budgets=None, is_plain=True)
@@ -282,9 +282,9 @@ def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
     n_like = n_owners - sum(_count(plain, engine).values())
     if n_like:
         warn(
-            f"{n_like} of {n_owners} owner ids differ from others in case or in spaces at their "
-            "ends alone, and count as owners of their own. If they are one person, it is protected "
-            f"less than was stated: write ids in one form. {NOT_FOR_PUBLICATION}",
+            f"{n_like} of {n_owners} owner ids differ from others in {LIKE_IDS} alone, and count "
+            "as owners of their own. If they are one person, it is protected less than was "
+            f"stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
 
