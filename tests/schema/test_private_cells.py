@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -222,3 +223,70 @@ def test_a_cell_changes_no_other_and_no_type():
             assert shown(schema.read(given[0]).table) == shown(schema.read(given[1]).table)
             n_pairs += 1
     assert n_pairs > 100
+
+
+def layout(table):
+    """Return all that is known of the first two rows, and of how a table holds them."""
+    if sp.issparse(table):
+        rows = table[:2]
+        parts = (rows.data, rows.indices, rows.indptr)
+        types = (table.data.dtype, table.indices.dtype, table.indptr.dtype)
+        return [type(table), types, table.has_canonical_format, *(x.tolist() for x in parts)]
+    return [type(table), table.dtype, table.flags.c_contiguous, str(table[:2].tolist())]
+
+
+NUMBERS = ["i1", "i8", "u8", "f2", "f4", "f8", "g", "?", ">f8"]
+
+
+def others(dtype):
+    """Yield third rows."""
+    yield from ([0, 1], [1, 0])
+    kind = np.dtype(dtype).kind
+    if kind == "f":
+        yield from ([np.nan, 0], [np.inf, 0], [-0.0, 1e4])
+    if np.dtype(dtype).itemsize >= 8 and kind in "iu":
+        yield [2**53 + 1, 0]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("order", ["C", "F", "strided", "matrix"])
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_arrays_have_one_layout(dtype, order):
+    rows = [[1, 0], [0, 1]]
+    schema = RowSchema.of(np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype))
+
+    def given(other):
+        table = np.array([*rows, other], dtype=dtype)
+        if order == "strided":
+            return np.repeat(table, 2, axis=1)[:, ::2]
+        return np.matrix(table) if order == "matrix" else np.array(table, order=order)
+
+    read = [layout(schema.read(given(other)).table) for other in others(dtype)]
+    assert all(each == read[0] for each in read)
+    assert read[0][0] is np.ndarray
+    assert read[0][2]
+    assert RowSchema.of(np.array(rows, dtype=object)).read(given([0, 1])).table.flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_sparse_rows_have_one_layout(dtype, kind):
+    plain = np.array([[1, 0, 2], [0, 3, 0], [0, 0, 1]])
+    schema = RowSchema.of(sp.csr_array(plain.astype(dtype)))
+    tables = [kind(plain.astype(dtype))]
+    for data, indices in (
+        ([2, 1, 3, 1], [2, 0, 1, 2]),  # not sorted
+        ([1, 2, 3, 1, 0], [0, 2, 1, 2, 0]),  # a zero that is stored
+        ([1, 2, 3, 1, 1], [0, 2, 1, 2, 2]),  # an entry in two parts
+    ):
+        for index_type in (np.int32, np.int64):
+            indptr = np.array([0, 2, 3, len(data)], dtype=index_type)
+            entries = (np.array(data, dtype), np.array(indices, index_type), indptr)
+            tables.append(kind(sp.csr_array(entries, shape=(3, 3))))
+    if np.dtype(dtype).kind == "f":
+        tables.append(kind(sp.csr_array((plain * [[1], [1], [np.nan]]).astype(dtype))))
+    before = [table.copy() for table in tables]
+    read = [layout(schema.read(table).table) for table in tables]
+    assert all(each == read[0] for each in read)
+    for table, copy in zip(tables, before, strict=True):
+        assert table.data.tobytes() == copy.data.tobytes()  # as it was given

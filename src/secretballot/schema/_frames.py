@@ -108,7 +108,7 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
         Name of the table in errors.
     """
     if hasattr(X, "shape") or hasattr(X, "columns"):
-        return X
+        return np.asarray(X) if isinstance(X, np.ndarray) else X  # no matrix
     rows = list(X)
     shape = row_shape(rows) if shape is None else shape
     table = np.empty((len(rows), *shape), dtype=object)
