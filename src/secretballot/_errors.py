@@ -70,7 +70,7 @@ def marked_errors(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:
+    except (MemoryError, Warning):
         raise
     except Exception as error:
         try:

@@ -172,8 +172,8 @@ def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
             warn(
                 f"owners[{rows[0]}] and owners[{rows[1]}] differ in {LIKE_IDS} alone, and count as "
                 "two owners. If they are one person, it is protected less than was stated: give "
-                "ids in one form, such as owners.str.normalize('NFKC'), .str.strip() and "
-                f".str.casefold(). {NOT_FOR_PUBLICATION}",
+                "ids in one form, such as owners.str.strip(), .str.casefold() and "
+                f".str.normalize('NFKC'). {NOT_FOR_PUBLICATION}",
                 PrivacyLeakWarning,
             )
             return

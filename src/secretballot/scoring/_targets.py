@@ -66,7 +66,7 @@ def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     try:
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
         numbers: NDArray[np.float64] = column_or_1d(targets, warn=True)
-    except MemoryError:
+    except (MemoryError, Warning):
         raise
     except Exception as error:
         reason = str(error).split("\n", 1)[0] if isinstance(error, ValueError) else ""

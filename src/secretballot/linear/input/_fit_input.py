@@ -229,6 +229,7 @@ def private_table(X: ArrayLike) -> ArrayLike:
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
         return X
+    X = X if isinstance(X, list | tuple) else np.asarray(X)
     shape = (_num_samples(X), *row_shape(X))
     # The shape alone is checked: cells, and the type that they give to all, are private.
     check_array(np.zeros(shape, dtype=np.int8), input_name="X")
