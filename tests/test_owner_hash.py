@@ -76,8 +76,7 @@ def test_many_batches_and_packed_texts_are_the_same(monkeypatch):
 def test_the_smallest_whole_number_of_64_bits():
     smallest = -(2**63)
     expected = hash_integers(np.array([smallest, 5]), KEY)
-    for ids in ([smallest, 5], [float(smallest), 5.0]):
-        assert Owners.read(ids, 2).hashes(KEY).tolist() == expected.tolist()
+    assert Owners.read([smallest, 5], 2).hashes(KEY).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("owners", [[3, 2**70, -5, 3], ["b", "a", "b", "é" * 9], [b"x", b"xx"]])

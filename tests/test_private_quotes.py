@@ -1,8 +1,11 @@
 """Refusals and warnings that quote private values say that they are not for publication."""
 
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -11,12 +14,14 @@ from secretballot import (
     ConfidentGNMax,
     GNMax,
     PrivacyAccountant,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
 )
 from secretballot.mechanisms import StableTopK
 from secretballot.quantification import publish_proportions
+from secretballot.scoring import confusion_private, regression_score_private, score_private
 from secretballot.selection import private_top_k
 
 X, POOL = np.arange(80.0).reshape(40, 2), np.arange(20.0).reshape(10, 2) + 0.5
@@ -96,6 +101,76 @@ def test_refusals_of_labels(y):
     with pytest.raises(ValueError, match="y ") as error:
         ensemble(y=y, classes=None)
     assert "NOT FOR PUBLICATION" in str(error.value)
+
+
+class Hostile:
+    """An object that can't be compared, hashed or shown."""
+
+    def _refuse(self, *_):
+        raise RuntimeError(SECRET)
+
+    __eq__ = __ne__ = __hash__ = __str__ = __repr__ = __float__ = _refuse
+
+
+LABELS = [
+    *(10**400, 10**5000, 4711j, 4711.5, b"\xff", [4711], [4711, 1], {"a": 4711}, np.arange(2)),
+    *(Decimal("sNaN"), Fraction(10**400, 3), pd.NA, pd.Timestamp(4711), object(), Hostile()),
+]
+
+
+def number(y):
+    model = PrivateLinearRegression(target_bounds=(0, 1), accountant=PrivacyAccountant(9.0, 1e-5))
+    model.fit(X, y, X_public=PublicData(POOL))
+
+
+def confusion(y):
+    confusion_private(PrivacyAccountant(9.0, 1e-5), y, Y, classes=[0, 1])
+
+
+TARGETS = {
+    "classes": lambda y: regression(y=y),
+    "votes": lambda y: ensemble(y=y),
+    "votes for what y has": lambda y: ensemble(y=y, classes=None),
+    "number": number,
+    "score": lambda y: score_private(PrivacyAccountant(9.0, 1e-5), y, Y),
+    "confusion": confusion,
+    "regression score": lambda y: regression_score_private(
+        PrivacyAccountant(9.0, 1e-5), y, Y, target_bounds=(0, 1)
+    ),
+    "owners": lambda ids: regression(unit="owner", owners=ids),
+    "levels": lambda names: regression(levels=LEVELS, budgets=names),
+}
+
+
+@pytest.mark.parametrize("form", [list, lambda cells: cells, pd.Series])
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.filterwarnings("ignore")
+def test_refusals_of_any_cell_of_a_column(name, form):
+    n_refused = 0
+    for cell in LABELS:
+        for row in (0, 7):  # some checks look at the first alone
+            given = {"owners": range(40), "levels": NAMES}.get(name, Y)
+            column = np.empty(40, dtype=object)
+            column[:] = list(given)
+            column[row] = cell
+            try:
+                TARGETS[name](form(column))
+            except ValueError as error:
+                message, n_refused = str(error), n_refused + 1
+                assert message.endswith("NOT FOR PUBLICATION, as it depends on private rows.")
+                assert "\n" not in message  # as NumPy shows all labels
+    assert n_refused > 10 or name in ("score", "confusion")  # there it is a wrong answer
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, 4711j, {"a": 4711}])
+def test_refusals_of_cells_without_public_rows(cell):
+    table = X.astype(type(cell) if isinstance(cell, complex) else object)
+    table[3, 0] = cell
+    model = PrivateTeacherEnsemble(
+        LogisticRegression(), 5, classes=[0, 1], mechanism=GNMax(sigma=2)
+    )
+    with pytest.raises((ValueError, TypeError), match="NOT FOR PUBLICATION"):
+        model.set_params(accountant=PrivacyAccountant(9.0, 1e-5)).fit(table, Y)
 
 
 def test_refusals_of_counts():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class BudgetExceededError(RuntimeError):
@@ -55,6 +57,32 @@ class PrivacyLeakWarning(UserWarning):
 
 #: End of messages that quote, or depend on, private rows.
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
+
+
+@contextmanager
+def marked_errors(name: str) -> Iterator[None]:
+    """Raise what fails on private values as ValueError, with the mark, and without a list of them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the values, for errors without words.
+    """
+    try:
+        yield
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        try:
+            message = str(error)
+        except Exception:  # of an object that can't be shown
+            message = ""
+        if isinstance(error, ValueError) and NOT_FOR_PUBLICATION in message:
+            raise
+        # Further lines show the values.
+        first = message.split("\n", 1)[0] or f"{name} can't be read ({type(error).__name__})."
+        raise ValueError(f"{first} {NOT_FOR_PUBLICATION}") from None
+
 
 #: Remedy where an estimator has no accountant.
 GIVE_BUDGET = (

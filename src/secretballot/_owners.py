@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -9,7 +10,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, marked_errors, warn
 from secretballot._owner_hash import hash_integers, hash_texts
 from secretballot._sklearn_compat import _num_samples
 
@@ -22,6 +23,12 @@ MISSING_IDS = frozenset(
 #: Most characters of an id: a text of a million takes half a minute to hash.
 MOST_CHARACTERS = 1000
 _TOO_LARGE = 10**MOST_CHARACTERS
+
+
+#: What ids of one plain text differ in.
+LIKE_IDS = "case, in spaces at their ends, or in forms of Unicode"
+#: Marks that are not shown, and are no formats: a joiner, and variation selectors.
+_HIDDEN = frozenset("\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
@@ -61,10 +68,15 @@ class Owners:
     def read(cls, owners: ArrayLike, n_rows: int) -> Owners:
         """Check the owner ids of rows."""
         check_owners(owners, n_rows)
+        with marked_errors("owners"):
+            return cls._of_ids(_listed(owners))
+
+    @classmethod
+    def _of_ids(cls, owners: Sequence[object]) -> Owners:
         number_of: dict[object, int] = {}  # of each value
         numbers: dict[tuple[str, bytes], int] = {}  # of each id: 1 and 1.0 are equal ids
-        of_row = np.empty(n_rows, dtype=np.intp)
-        for row, owner in enumerate(_listed(owners)):
+        of_row = np.empty(len(owners), dtype=np.intp)
+        for row, owner in enumerate(owners):
             number = number_of.get(owner) if isinstance(owner, Hashable) else None
             if number is None:
                 id_ = canonical(owner, row)
@@ -93,7 +105,9 @@ class Owners:
 def _listed(owners: ArrayLike) -> list[object]:
     """Convert owner ids to a list."""
     # NumPy would convert a list of mixed types to strings.
-    return np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object).tolist()
+    ids = np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object)
+    # Short floats stay what they are: whole numbers are exact in fewer of them.
+    return list(ids) if ids.dtype.kind == "f" else ids.tolist()
 
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:
@@ -103,7 +117,7 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
             f"owners[{position}] has more than {MOST_CHARACTERS:,} characters, and is no id: give "
             f"the column of ids. {NOT_FOR_PUBLICATION}"
         )
-    if not isinstance(owner, Integral | np.bool_) and _text(owner) in MISSING_IDS:
+    if not isinstance(owner, Integral | np.bool_) and plain_text(owner) in MISSING_IDS:
         raise ValueError(
             f"owners[{position}] is missing, or a text that stands for a missing id: all such rows "
             "would be of one owner. Leave rows without an id out, of X and y too. "
@@ -118,6 +132,12 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
         return "integer", str(int(owner)).encode()
     if isinstance(owner, Real) and float(owner).is_integer():
         # Conversions of data frames turn integer columns to floats.
+        if abs(float(owner)) >= _exact_below(owner):
+            raise ValueError(
+                f"owners[{position}] is a float too large to be exact, as a missing id makes of "
+                "a column of whole numbers: ids of several people may be equal. Read ids as texts "
+                f"or whole numbers, and leave rows without an id out. {NOT_FOR_PUBLICATION}"
+            )
         return "integer", str(int(owner)).encode()  # type: ignore[call-overload]
     raise ValueError(
         f"owners[{position}] is not an owner id ({type(owner).__name__}): give strings, bytes or "
@@ -131,25 +151,43 @@ def _is_long(owner: object) -> bool:
     return isinstance(owner, str | bytes) and len(owner) > MOST_CHARACTERS
 
 
-def _text(owner: object) -> str:
-    """Return an id without what differs by mistake: case, and spaces at its ends."""
+def _exact_below(owner: Real) -> float:
+    """Return the number from which on floats of this type leave out whole numbers."""
+    digits = np.finfo(type(owner)).nmant if isinstance(owner, np.floating) else 52
+    return 2.0 ** min(digits + 1, 53)
+
+
+def plain_text(owner: object) -> str:
+    """Return an id without what differs by mistake: case, spaces at its ends, forms of Unicode.
+
+    Composed letters and those of a letter and its accent, wide digits, and marks that are not shown
+    are such forms.
+    """
     text = owner.decode("utf-8", "surrogateescape") if isinstance(owner, bytes) else str(owner)
-    return text.strip().casefold()
+    if text.isascii():
+        return text.strip().casefold()
+    letters = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(letter for letter in letters if not _is_hidden(letter)).strip()
+
+
+def _is_hidden(letter: str) -> bool:
+    """Return True for marks without a width: joiners, marks of direction, variation selectors."""
+    return unicodedata.category(letter) == "Cf" or letter in _HIDDEN
 
 
 def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
-    """Warn if ids differ in case or outer spaces alone, as those of one person may."""
+    """Warn if ids have the same plain text, as those of one person may."""
     numbers: dict[str, int] = {}
     for number, id_ in enumerate(ids):
-        if (other := numbers.setdefault(_text(id_), number)) != number:
+        if (other := numbers.setdefault(plain_text(id_), number)) != number:
             rows = [
                 int(np.flatnonzero(of_row == owner_number)[-1]) for owner_number in (other, number)
             ]
             warn(
-                f"owners[{rows[0]}] and owners[{rows[1]}] differ in case or in spaces at their "
-                "ends alone, and count as two owners. If they are one person, it is protected less "
-                "than was stated: give ids in one form, such as owners.str.strip() and "
-                f".str.casefold(). {NOT_FOR_PUBLICATION}",
+                f"owners[{rows[0]}] and owners[{rows[1]}] differ in {LIKE_IDS} alone, and count as "
+                "two owners. If they are one person, it is protected less than was stated: give "
+                "ids in one form, such as owners.str.strip(), .str.casefold() and "
+                f".str.normalize('NFKC'). {NOT_FOR_PUBLICATION}",
                 PrivacyLeakWarning,
             )
             return

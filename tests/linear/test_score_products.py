@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from secretballot.linear.features import AdditiveBins, NumberBins
-from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._private_sums import PrivateRows, as_vector
 from secretballot.linear.rounds._synthetic_rows import SCORE_BITS
 
 
@@ -32,9 +32,8 @@ def matrices(rows, share, codes, total):
             total=total,
             n_numbers=p,
         )
-        out[(place, *upper)] = private.score_products(
-            partial(features.column_scores, scores=codes), SCORE_BITS
-        )
+        products = private.score_products(partial(features.column_scores, scores=codes), SCORE_BITS)
+        out[(place, *upper)] = as_vector(products)
     diagonal = np.einsum("nii->ni", out)
     whole = (out + out.transpose(0, 2, 1)) / np.sqrt(2)
     np.einsum("nii->ni", whole)[:] = diagonal
@@ -83,3 +82,22 @@ def test_owners_weigh_the_same_whatever_their_number_of_rows():
     (many,) = n_rows * matrices(row, 1 / n_rows, codes, 1000.0)
     assert np.trace(one) == pytest.approx(1)
     assert many == pytest.approx(one, rel=0.01)
+
+
+def test_parts_add_up_to_the_bits_of_all_rows():
+    p, rng = 3, np.random.default_rng(0)
+    features, scores = bins(p), [np.array([1.0, -0.3, 0.7, -0.9])] * p
+    rows, shares = rng.integers(4, size=(1000, p)) - 1.5, 1 / rng.integers(1, 8, 1000)
+
+    def products(part):
+        private = PrivateRows(
+            transform=lambda block: features.transform_columns(rows[part][block].T),
+            targets=np.zeros(len(rows[part])),
+            shares=shares[part],
+            total=1000.0,
+            n_numbers=p,
+        )
+        return private.score_products(partial(features.column_scores, scores=scores), SCORE_BITS)
+
+    parts = sum(products(slice(start, start + 77)) for start in range(0, 1000, 77))
+    assert as_vector(parts).tobytes() == as_vector(products(slice(None))).tobytes()

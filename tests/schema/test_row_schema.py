@@ -234,8 +234,11 @@ def test_columns_of_polars():
     assert schema.left_out == {"town": 1}
     read = schema.read(public.select(reversed(public.columns))).table
     assert read.columns == public.columns
-    assert read.drop("town").equals(public.drop("town"))
-    assert read.drop("town").schema == public.drop("town").schema
+    # The codes of a Categorical depend on what the process read before: private rows, too.
+    assert read["shop"].dtype == polars.Enum(["x", "y"])
+    plain = public.drop("town", "shop")
+    assert read.drop("town", "shop").equals(plain)
+    assert read.drop("town", "shop").schema == plain.schema
     texts = polars.DataFrame({name: ["?"] * 2 for name in public.columns})
     other = schema.read(texts).table
     assert other.schema == read.schema

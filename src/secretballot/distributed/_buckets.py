@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._owners import check_kinds
+from secretballot._owners import LIKE_IDS, check_kinds
 from secretballot._private_folder import PrivateFolder
 from secretballot.distributed._engine import Engine
 from secretballot.distributed._exchange import (
@@ -27,6 +27,7 @@ from secretballot.distributed._exchange import (
 )
 from secretballot.distributed._part_owners import ID_FORMS
 from secretballot.distributed._tasks import PartError, map_tasks
+from secretballot.schema import column_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +182,7 @@ def read_bucket(exchange: Exchange, bucket: int) -> BucketRows:
     table = exchange.read_bucket(bucket)
     if table is None:
         return BucketRows(pd.DataFrame(columns=exchange.columns), np.empty(0, dtype=np.uint64))
-    frame = _frame(table.select(exchange.columns))
+    frame = frame_of(table.select(exchange.columns))
     added = [
         table[name].to_numpy() if name in table.column_names else None
         for name in (LEVEL, TEACHER, FIRST)
@@ -189,20 +190,24 @@ def read_bucket(exchange: Exchange, bucket: int) -> BucketRows:
     return BucketRows(frame, table[OWNER].to_numpy(), *added)
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
+def frame_of(table: pa.Table | pa.RecordBatch) -> pd.DataFrame:
     """Return rows as a data frame, whose cells don't depend on other rows.
 
-    A missing cell would make floats of whole numbers, and equal ones of those beyond 2**53.
+    A missing cell would make floats of whole numbers, and equal ones of those beyond 2**53. A cell
+    that pandas can't hold, such as a date after the year 9999, is missing.
     """
     import pandas as pd
     import pyarrow as pa
 
     exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
-    frame: pd.DataFrame = table.to_pandas()
+    columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type in exact and column.null_count:
-            frame[name] = column.to_pandas(types_mapper=exact.get)
-    return frame
+        types = exact if column.null_count else {}
+        try:
+            columns[name] = column.to_pandas(types_mapper=types.get)
+        except (ValueError, OverflowError, pa.ArrowException):
+            columns[name] = pd.Series(column_cells(column), dtype=object)
+    return pd.DataFrame(columns)
 
 
 def count_owners(exchange: Exchange, bucket: int) -> int:
@@ -269,7 +274,7 @@ def _count(exchange: Exchange, engine: Engine) -> dict[int, int]:
 
 
 def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
-    """Warn of ids that differ in case or outer spaces alone, as those of one person may."""
+    """Warn of ids that have the same plain text, as those of one person may."""
     folder = os.path.join(exchange.folder, "plain-ids")
     os.mkdir(folder, 0o700)
     plain = replace(exchange, folder=folder, columns=[], division=None, budgets=None, is_plain=True)
@@ -277,9 +282,9 @@ def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
     n_like = n_owners - sum(_count(plain, engine).values())
     if n_like:
         warn(
-            f"{n_like} of {n_owners} owner ids differ from others in case or in spaces at their "
-            "ends alone, and count as owners of their own. If they are one person, it is protected "
-            f"less than was stated: write ids in one form. {NOT_FOR_PUBLICATION}",
+            f"{n_like} of {n_owners} owner ids differ from others in {LIKE_IDS} alone, and count "
+            "as owners of their own. If they are one person, it is protected less than was "
+            f"stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
 

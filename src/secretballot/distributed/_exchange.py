@@ -111,7 +111,7 @@ class Exchange:
         Division of owners among teachers. None: there are none, and buckets have any owners.
     budgets : LevelColumn or None
     is_plain : bool
-        Whether ids are hashed in lower case and without outer spaces.
+        Whether the plain texts of ids are hashed.
     listed : ndarray of shape (n_owners,) or None
         Sorted hashes of the public list of owners; rows of others are left out.
     """

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._private_folder import PrivateFolder
+from secretballot.distributed._buckets import frame_of
 from secretballot.distributed._exchange import NO_ROWS, read_batches
 from secretballot.distributed._tasks import PartError, map_tasks
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from secretballot.distributed._private_parts import PrivateParts
 
 
@@ -55,7 +54,7 @@ def _count_part(
     counts: dict[Hashable, NDArray[np.intp]] = {}
     codes = {label: code for code, label in enumerate(classes)}
     for batch in read_batches(paths[index], [groups, y]):
-        table: pd.DataFrame = batch.to_pandas(ignore_metadata=True)  # of an index, for instance
+        table = frame_of(batch)
         if table[groups].isna().any():
             raise PartError(f"the column of groups {groups!r} has missing cells.")
         # Texts and numbers are different classes, True and 1 are not.

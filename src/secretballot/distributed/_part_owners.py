@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._owner_hash import hash_integers, hash_packed
-from secretballot._owners import MISSING_IDS, MOST_CHARACTERS, Owners
+from secretballot._owners import MISSING_IDS, MOST_CHARACTERS, Owners, plain_text
 from secretballot.distributed._tasks import PartError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _LONG = (
     "ids. Name the column of ids."
 )
 
-#: Forms of ids, which are functions of an id in lower case and without outer spaces. Ids of one
-#: form don't differ in case or outer spaces alone.
+#: Forms of ids, which are functions of their plain texts: different ids of one form have different
+#: plain texts.
 ID_FORMS = ("lower", "upper")
 
 
@@ -64,13 +64,15 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
         if pc.any(pc.is_in(plain, pa.array(sorted(MISSING_IDS), type=plain.type))).as_py():
             raise PartError(_MISSING)
         return HashedOwners("string", _hash_text_column(column, key), _forms(column, plain))
-    values: list[Any] = column.to_pylist()
+    # Short floats stay what they are: whole numbers are exact in fewer of them.
+    is_float = pa.types.is_floating(kind)
+    values: Any = column.to_numpy(zero_copy_only=False) if is_float else column.to_pylist()
     try:
         owners = Owners.read(values, len(values))
     except ValueError:
         raise PartError(
             f"the column of owners ({kind}) has ids that are missing, neither texts nor whole "
-            f"numbers, or of more than {MOST_CHARACTERS:,} characters."
+            f"numbers, of more than {MOST_CHARACTERS:,} characters, or floats too large to be exact."
         ) from None
     hashes = owners.hashes(key)[owners.of_row]
     if owners.kind == "integer":
@@ -81,20 +83,21 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
 
 
 def plain_texts(column: pa.Array) -> pa.Array:
-    """Return texts, or bytes, in lower case and without outer spaces."""
+    """Return the plain texts of ids; of bytes as bytes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        plain = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        others = pc.invert(pc.string_is_ascii(column))
+        texts = [plain_text(id_) for id_ in column.filter(others).to_pylist()]
+        return pc.replace_with_mask(plain, others, pa.array(texts, column.type))
     return pa.array([_plain_id(id_) for id_ in column.to_pylist()])
 
 
 def _plain_id(id_: str | bytes) -> str | bytes:
-    if isinstance(id_, str):
-        return id_.strip().lower()
-    text = id_.decode("utf-8", "surrogateescape").strip().lower()
-    return text.encode("utf-8", "surrogateescape")
+    text = plain_text(id_)
+    return text if isinstance(id_, str) else text.encode("utf-8", "surrogateescape")
 
 
 def _forms(column: pa.Array, plain: pa.Array) -> frozenset[str]:

@@ -148,7 +148,7 @@ def prepare_rows(
     learned_types = types_learned(table) if schema is None or not schema.container else []
     misfits: Mapping[Any, NDArray[np.bool_]] = {}
     if schema is None:
-        check_values(table, [ensemble.estimator], "X")
+        check_values(table, [ensemble.estimator], "X", private=True)
     else:
         table, misfits = schema.read(table)
     if n_rows < (ensemble.n_teachers or 1):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, marked_errors, warn
 from secretballot._views import View, label_parts
 from secretballot.scoring import codes_of
 
@@ -86,7 +86,8 @@ def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 def encode(labels: ArrayLike, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
     """Return the position of each label in ``classes``; `ValueError` for other labels."""
     labels = np.asarray(labels)
-    codes = positions(labels, classes)
+    with marked_errors(name):
+        codes = positions(labels, classes)
     if (codes < 0).any():
         raise ValueError(
             f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "

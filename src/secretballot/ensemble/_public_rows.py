@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, assert_all_finite, check_array, get_tags, indexable
 from sklearn.utils.validation import validate_data
 
-from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
@@ -60,7 +60,9 @@ def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
         )
 
 
-def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
+def check_values(
+    X: Rows, estimators: Sequence[object], name: str, *, private: bool = False
+) -> None:
     """Refuse complex numbers, objects, and missing or infinite values that no estimator takes.
 
     This happens before any training and for the whole table: a teacher that meets such a value
@@ -69,6 +71,7 @@ def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
     all_tags = [tags for learner in estimators if (tags := _input_tags(learner)) is not None]
     if not all_tags or any(tags.string or tags.categorical for tags in all_tags):
         return
+    mark = f" {NOT_FOR_PUBLICATION}" if private else ""
     try:
         numbers = check_array(
             X,
@@ -84,10 +87,10 @@ def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
         if "Complex data" in str(error):
             # scikit-learn's message shows the table, which may be private.
             raise ValueError(
-                f"Complex data not supported: {name} holds complex numbers; give real ones."
+                f"Complex data not supported: {name} holds complex numbers; give real ones.{mark}"
             ) from None
         if isinstance(error, TypeError) and not hasattr(X, "columns"):
-            raise
+            raise TypeError(f"{error}{mark}") from None
         return  # Texts, dates: a single estimator may know what they mean.
     if not all(tags.allow_nan for tags in all_tags):
         try:
@@ -97,7 +100,7 @@ def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
             raise ValueError(
                 f"{message}. Begin with a step that fills in missing values, "
                 "make_pipeline(SimpleImputer(), estimator) or make_table_pipeline(estimator, "
-                "X_public), or leave such rows out."
+                f"X_public), or leave such rows out.{mark}"
             ) from None
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import model_of
 from secretballot.ensemble._private_labels import declared_classes, encode, learned_classes
@@ -27,6 +27,11 @@ _OF_SETS = (
 def check_targets(y: Rows) -> Any:
     """Return private labels, or raise: one class a row, or 0 and 1 for each label of a row."""
     check_column(y)
+    with marked_errors("y"):
+        return _read_labels(y)
+
+
+def _read_labels(y: Any) -> Any:
     if issparse(y) and hasattr(y, "tocsr"):
         table = y.tocsr(copy=True)
         table.sum_duplicates()

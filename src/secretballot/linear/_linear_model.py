@@ -47,7 +47,7 @@ from secretballot.linear.input import (
     declared_categories,
 )
 from secretballot.linear.rounds import Response, Targets
-from secretballot.schema import RowAnswers, as_table, check_table, date_bounds
+from secretballot.schema import RowAnswers, check_table, date_bounds, public_table
 from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
 from secretballot.screening import CheckedCloneMixin
 
@@ -187,7 +187,7 @@ class LinearModel(
         if X_public is None:
             return self._read_declared()
         check_table(X_public := public_rows(X_public, None), "X_public")
-        table = as_table(X_public, None, "X_public")
+        table = public_table(X_public, "X_public")
         choice = ColumnChoice.of(self.columns, table)
         names = list(choice.names)
         declared = declared_categories(self, names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, SupportsFloat
@@ -48,14 +49,14 @@ def column_cells(values: Any) -> NDArray[Any]:
         return np.asarray(values)
     if hasattr(values, "astype"):  # pandas
         if hasattr(dtype, "categories") and hasattr(values, "cat"):
-            categories = _object_array([*values.cat.categories, None])
-            return np.asarray(categories[values.cat.codes.to_numpy()])
+            categories = [*each_cell(values.cat.categories), None]
+            return _object_array(categories)[values.cat.codes.to_numpy()]
         if getattr(dtype, "kind", "") in "iuf":  # numbers with NA
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-        return _as_objects(values.astype(object).to_numpy())
+        return each_cell(values)
     if hasattr(dtype, "is_numeric") and dtype.is_numeric() and not dtype.is_decimal():  # polars
         return np.asarray(values.to_numpy())
-    return _object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    return each_cell(values)
 
 
 def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
@@ -69,6 +70,34 @@ def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     # Times one by one: `astype` makes integers of those finer than microseconds.
     return _object_array(values) if values.dtype.kind in "mM" else values.astype(object)
+
+
+def each_cell(values: Any) -> NDArray[Any]:
+    """Return the cells of a column as objects; those that have no object of Python are missing."""
+    try:
+        # Types of Arrow make lists of lists one by one, and arrays of all together.
+        if hasattr(values, "astype") and not hasattr(values.dtype, "pyarrow_dtype"):  # pandas
+            return _as_objects(values.astype(object).to_numpy())
+        return _object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    except BaseException as error:
+        check_of_cell(error)
+    by_position = getattr(values, "iloc", values)
+    cells = np.empty(len(values), dtype=object)
+    for index in range(len(values)):
+        try:
+            cell = by_position[index]
+            cells[index] = cell.as_py() if hasattr(cell, "as_py") else cell
+        except BaseException as error:
+            check_of_cell(error)
+    return cells
+
+
+def check_of_cell(error: BaseException) -> None:
+    """Raise an error again that is not about a cell; a panic of polars is no Exception."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    if isinstance(error, MemoryError):
+        raise error
 
 
 def _object_array(values: Any) -> NDArray[Any]:
@@ -151,7 +180,7 @@ def read_coded_texts(values: ArrayLike) -> CodedTexts:
     """Read a column as its different texts and their positions."""
     column: Any = values
     if hasattr(getattr(column, "cat", None), "codes"):  # pandas; -1 is a missing cell
-        texts = _texts([*column.cat.categories, None])
+        texts = _texts([*each_cell(column.cat.categories), None])
         return CodedTexts(texts, column.cat.codes.to_numpy().astype(np.intp) % len(texts))
     cells = column_cells(column)
     if cells.dtype.kind in _REAL:
@@ -270,7 +299,8 @@ def _in_canonical_unit(cell: Any) -> Any:
 def _map_cells(function: Callable[[Any], Any], cells: NDArray[Any]) -> NDArray[Any]:
     out = np.empty(len(cells), dtype=object)
     for index, cell in enumerate(cells.tolist() if cells.dtype.kind != "O" else cells):
-        out[index] = function(cell)
+        with suppress(Exception):  # an object that can't be compared or converted
+            out[index] = function(cell)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,12 @@ _KINDS = {
     "M": "time",
     "m": "duration",
     "U": "text",
+}
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+#: Least and largest days since 1970 of Python's times and durations.
+_DAYS = {
+    "M": (datetime.date.min.toordinal() - _EPOCH, datetime.date.max.toordinal() - _EPOCH),
+    "m": (datetime.timedelta.min.days, datetime.timedelta.max.days),
 }
 
 
@@ -158,8 +165,8 @@ class ColumnSchema:
         return cls(name, "number" if number else "text", exact, dtype, days=days, nullable=nullable)
 
     def is_read_unchanged(self, X: NDArray[Any]) -> bool:
-        """Return whether an array of numbers needs no conversion."""
-        if X.dtype != self.dtype:
+        """Return whether an array of numbers needs no conversion, but to the order of C."""
+        if X.dtype != self.dtype or X.dtype.itemsize > 8:
             return False
         if X.dtype.kind == "f":
             return bool(np.isfinite(X).all())
@@ -183,10 +190,15 @@ class ColumnSchema:
             return read_booleans(values)
         if self.kind in ("time", "duration"):
             assert self.exact is not None
-            return (read_times if self.kind == "time" else read_durations)(values, self.exact)
+            read = read_times if self.kind == "time" else read_durations
+            times = read(values, self.exact)
+            return _as_python(times) if hasattr(self.dtype, "is_temporal") else times
         if self.kind == "category":
             return read_coded_texts(values).positions(self._category_codes, -1)
-        return read_texts(values) if self.kind == "text" else read_objects(values)
+        if self.kind == "text":
+            texts = read_texts(values)
+            return texts if self.dtype == np.dtype(object) else _encodable(texts)
+        return read_objects(values)
 
     def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the mask of missing cells."""
@@ -301,6 +313,23 @@ def _kind_of_cell(cell: Any) -> str:
         return "float"
     is_integer = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
     return "integer" if is_integer and -(2**53) <= cell <= 2**53 else "object"
+
+
+def _as_python(times: NDArray[Any]) -> NDArray[Any]:
+    """Return times, or durations, of which those that Python can't hold are missing."""
+    days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
+    least, most = _DAYS[times.dtype.kind]
+    return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
+
+
+def _encodable(texts: NDArray[Any]) -> NDArray[Any]:
+    """Return texts, of which those that have no UTF-8 are missing, as types of Arrow need it."""
+    for index, text in enumerate(texts.tolist()):
+        try:
+            None if text is None else text.encode()
+        except UnicodeEncodeError:
+            texts[index] = None
+    return texts
 
 
 def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:

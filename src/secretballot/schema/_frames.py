@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.sparse import issparse
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _safe_indexing
+from secretballot.schema._cells import check_of_cell
 from secretballot.schema._column_schema import ColumnSchema
 
 
@@ -43,7 +45,7 @@ def _container_of_list(X: Sequence[Any]) -> str:
     cells = [row for row in X if isinstance(row, list | tuple | np.ndarray)]
     if len(cells) < len(X) or {np.ndim(_first(row)) for row in cells} != {0}:
         return ""  # dictionaries, images: such lists have no types
-    return "numbers" if as_table(X, None, "X_public").dtype.kind in "biuf" else "objects"
+    return "numbers" if public_table(X, "X_public").dtype.kind in "biuf" else "objects"
 
 
 def _first(row: Sequence[Any] | NDArray[Any]) -> Any:
@@ -95,21 +97,20 @@ def _check_kind(X: ArrayLike, name: str) -> None:
 
 
 def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
-    """Return a list of rows as an array; other tables as they are.
+    """Return a list of rows as an array, whose cells keep their types; other tables as they are.
 
     Parameters
     ----------
     X : table
     shape : tuple of int or None
-        Shape of a row; None for public rows, of which the first gives it.
+        Shape of a row; None: that of the first.
     name : str
         Name of the table in errors.
     """
     if hasattr(X, "shape") or hasattr(X, "columns"):
-        return X
+        return np.asarray(X) if isinstance(X, np.ndarray) else X  # no matrix
     rows = list(X)
-    public = shape is None
-    shape = (len(rows[0]),) if shape is None else shape
+    shape = row_shape(rows) if shape is None else shape
     table = np.empty((len(rows), *shape), dtype=object)
     for index, row in enumerate(rows):
         if isinstance(row, str | Mapping) or not hasattr(row, "__len__") or len(row) != shape[0]:
@@ -121,9 +122,24 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
             )
         for column, cell in enumerate(row):
             table[index, column] = cell
-    if public and all(isinstance(cell, Real | np.number) for cell in table.ravel()):
-        return table.astype(np.float64)
     return table
+
+
+def public_table(X: Any, name: str) -> Any:
+    """Return a list of public rows as an array, of numbers if all cells are; see `as_table`."""
+    table = as_table(X, None, name)
+    if table is not X and all(isinstance(cell, Real | np.number) for cell in table.ravel()):
+        with suppress(OverflowError):
+            return table.astype(np.float64)
+    return table
+
+
+def row_shape(X: Any) -> tuple[int, ...]:
+    """Return the shape of a row; of a list that of its first row, by its length."""
+    if not isinstance(X, list | tuple):
+        return np.shape(X)[1:]
+    first = X[0] if len(X) else ""
+    return (len(first),) if hasattr(first, "__len__") and not isinstance(first, str) else ()
 
 
 def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -> list[int]:
@@ -180,13 +196,14 @@ def match_order(X_public: Any, X: Any) -> Any:
 
     Warns where only one of them has names.
     """
-    if "" in (container_kind(X), container_kind(X_public)):
+    is_list = isinstance(X, list | tuple)  # without names, whatever its rows are
+    if not container_kind(X_public) or (not is_list and not container_kind(X)):
         return X_public
     names, private_names = column_names(X_public), column_names(X)
     if names is not None and private_names is not None:
         is_reordered = names != private_names and Counter(names) == Counter(private_names)
         return X_public[private_names] if is_reordered else X_public
-    if names != private_names and np.shape(X_public)[1:] == np.shape(X)[1:]:
+    if names != private_names and row_shape(X_public) == row_shape(X):
         first, second = ("X_public", "X") if private_names is None else ("X", "X_public")
         warn(
             f"{first} has names of columns and {second} has none: columns go by their position. "
@@ -229,28 +246,44 @@ def _pandas_series(column: ColumnSchema, plain: NDArray[Any], pandas: Any) -> An
         return pandas.Series(pandas.Categorical.from_codes(plain, dtype=dtype))
     if column.kind == "time" and getattr(dtype, "tz", None) is not None:
         return pandas.Series(plain).dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
-    if isinstance(dtype, np.dtype) and dtype.kind != "O":
-        return pandas.Series(plain.astype(dtype))
     if column.kind == "object":
         dtype = object  # types of other libraries: some can't hold a missing cell
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        return pandas.Series(plain.astype(dtype))
     return pandas.Series(as_objects(column, plain), dtype=dtype)
 
 
 def _polars_series(column: ColumnSchema, plain: NDArray[Any], polars: Any) -> Any:
     name, dtype = column.name, column.dtype
     if column.kind == "category":
-        if type(dtype).__name__ == "Enum":
-            dtype = polars.Enum(list(column.categories))
-        return polars.Series(name, as_objects(column, plain).tolist(), dtype=dtype)
+        # The codes of a Categorical are of all rows of the process.
+        categories = polars.Enum(list(map(str, column.categories)))
+        return polars.Series(name, as_objects(column, plain).tolist(), dtype=categories)
     if column.kind in ("time", "duration"):
         series = polars.Series(name, plain if plain.dtype != "M8[D]" else plain.astype("M8[ms]"))
         zone = getattr(dtype, "time_zone", None)
         if zone is not None:
             series = series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
         return series.cast(dtype)
-    if column.kind == "object":
-        plain = _castable(plain, lambda cell: polars.Series([cell], dtype=dtype))
-    return polars.Series(name, as_objects(column, plain).tolist(), dtype=dtype)
+    cells = as_objects(column, plain)
+    if column.kind == "object" and dtype != polars.Object:
+        series = [polars.Series(name, [], dtype=dtype)]
+        return polars.concat(
+            [*series, *(_polars_cell(name, cell, dtype, polars) for cell in cells)]
+        )
+    return polars.Series(name, cells.tolist(), dtype=dtype)
+
+
+def _polars_cell(name: Hashable, cell: Any, dtype: Any, polars: Any) -> Any:
+    """Return a cell as a series of its own; all together would be read as one type."""
+    if isinstance(cell, dtype.to_python() | polars.Series):
+        try:
+            series = polars.Series(name, [cell], dtype=dtype)
+            if series.dtype == dtype:
+                return series
+        except BaseException as error:
+            check_of_cell(error)
+    return polars.Series(name, [None], dtype=dtype)
 
 
 def as_objects(column: ColumnSchema, plain: NDArray[Any]) -> NDArray[Any]:
@@ -268,16 +301,4 @@ def as_objects(column: ColumnSchema, plain: NDArray[Any]) -> NDArray[Any]:
         cells[present] = values.astype(column.exact).tolist()
     else:
         cells[present] = values
-    return cells
-
-
-def _castable(plain: NDArray[Any], cast: Callable[[Any], object]) -> NDArray[Any]:
-    """Return cells; those that a type can't hold are missing."""
-    cells = np.empty(len(plain), dtype=object)
-    for index, cell in enumerate(plain):
-        try:
-            cast(cell)
-        except Exception:
-            continue
-        cells[index] = cell
     return cells

@@ -67,7 +67,7 @@ def _labelled_copies(X: Any) -> int:
         return 0
     try:
         n_copies = int(X.reset_index().duplicated().sum())
-    except (TypeError, ValueError):  # cells without a hash, or a column of the index's name
+    except Exception:  # cells without a hash, or a column of the index's name
         return 0
     is_coarse = getattr(X, "shape", (0,))[1:] in ((), (1,))
     return 0 if is_coarse and n_copies < index.duplicated().sum() else n_copies
@@ -102,12 +102,16 @@ def _copies_without_label(X: Any) -> int:
 
 def _row_hashes(X: Any) -> NDArray[np.uint64] | None:
     """Return a hash of each row; None for tables that are not compared."""
+    if isinstance(X, list | tuple):
+        return None
     kind = container_kind(X)
     try:
         if kind == "pandas":
             hashes = sys.modules["pandas"].util.hash_pandas_object(X, index=False)
             return np.asarray(hashes, dtype=np.uint64)
         if kind == "polars":
+            if any(str(dtype) == "Object" for dtype in X.dtypes):
+                return None  # a cell without a hash is no Exception there
             return np.asarray(X.hash_rows().to_numpy(), dtype=np.uint64)
     except Exception:  # cells without a hash
         return None

@@ -22,6 +22,7 @@ from secretballot.schema._frames import (
     columns_of,
     container_kind,
     make_frame,
+    public_table,
 )
 
 #: Largest numbers of rows and of cells of a sample.
@@ -137,7 +138,7 @@ class RowSchema:
             return cls((), None, "", ())
         if container in ("column", "list"):
             return cls((ColumnSchema.of(0, X_public),), None, container, ())
-        table = as_table(X_public, None, "X_public")
+        table = public_table(X_public, "X_public")
         if container == "numbers":
             return cls(
                 (ColumnSchema.of_numbers(table),), column_names(table), container, table.shape[1:]
@@ -209,19 +210,19 @@ class RowSchema:
             return make_frame(self.container, self.columns, cells)
         columns = [as_objects(*pair) for pair in zip(self.columns, cells, strict=True)]
         if self.shape:
-            return np.stack(columns, axis=1)
+            return np.ascontiguousarray(np.stack(columns, axis=1))
         return columns[0].tolist() if self.container == "list" else columns[0]
 
     def _read_numbers(self, X: Any, name: str) -> ReadRows:
         (column,) = self.columns
         if issparse(X):
-            return self._read_sparse(X.tocsr(), name)
+            return self._read_sparse(X.tocsr(copy=True), name)
         X = as_table(X, self.shape, name)
         if not isinstance(X, np.ndarray):
             X = np.stack([column_cells(cells) for cells in self.match_columns(X, name)], axis=1)
         self._check_shape(X, name)
         if column.is_read_unchanged(X):
-            return ReadRows(X, {})
+            return ReadRows(np.ascontiguousarray(X), {})
         plain = column.plain(X.ravel()).reshape(len(X), -1)
         missing = np.isnan(plain)
         misfit = missing & ~column.nullable
@@ -240,10 +241,10 @@ class RowSchema:
         )
 
     def _read_sparse(self, X: Any, name: str) -> ReadRows:
+        """Convert a sparse table in place, to the one layout that its numbers have."""
         (column,) = self.columns
         self._check_shape(X, name)
-        if column.is_read_unchanged(X.data):
-            return ReadRows(X, {})
+        X.sum_duplicates()
         plain = column.plain(X.data)
         misfit = np.isnan(plain) & ~np.broadcast_to(column.nullable, self.shape)[X.indices]
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
@@ -251,9 +252,11 @@ class RowSchema:
         for index in np.unique(X.indices[misfit]):
             misfits[int(index)] = np.zeros(X.shape[0], dtype=bool)
             misfits[int(index)][rows[misfit & (X.indices == index)]] = True
-        table = X.copy()
-        table.data = np.where(misfit, 0.0, plain).astype(column.dtype)
-        return ReadRows(table, misfits)
+        X.data = np.where(misfit, 0.0, plain).astype(column.dtype)
+        X.eliminate_zeros()
+        index_type = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
+        X.indices, X.indptr = X.indices.astype(index_type), X.indptr.astype(index_type)
+        return ReadRows(X, misfits)
 
 
 def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:

@@ -143,12 +143,12 @@ def _as_objects(labels: Any) -> NDArray[np.object_]:
 def _are_equal(label: object, prediction: object) -> bool:
     try:
         return bool(label == prediction)
-    except (TypeError, ValueError):  # a missing value, or several in the place of one
+    except Exception:  # a missing value, several in the place of one, or one that refuses
         return False
 
 
 def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
     try:
         return codes.get(label, -1)
-    except TypeError:  # not hashable: no class
+    except Exception:  # not hashable: no class
         return -1

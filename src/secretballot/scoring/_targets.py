@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot._numbers import as_float, check_unmasked
 from secretballot.schema import read_numbers
 
@@ -61,14 +61,18 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
 def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     """Return private targets as finite numbers of shape (n_rows,), or raise ValueError."""
     check_column(y, name)
-    _check_numbers(y, name)
+    with marked_errors(name):
+        _check_numbers(y, name)
     try:
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
         numbers: NDArray[np.float64] = column_or_1d(targets, warn=True)
-    except ValueError as error:
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        reason = str(error).split("\n", 1)[0] if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{error} Every row needs one finite number; leave rows without one out of X and "
-            f"{name}. {NOT_FOR_PUBLICATION}"
+            f"{reason or f'{name} holds what is no number.'} Every row needs one finite number; "
+            f"leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
         ) from None
     return numbers
 
@@ -77,7 +81,7 @@ def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Return a prediction for each row; NaN where a cell is no finite number."""
     check_unmasked("y_pred", y_pred)
     cells: Any = y_pred
-    shape = np.shape(cells) if hasattr(cells, "dtype") else (len(cells),)
+    shape = np.shape(cells) if hasattr(cells, "shape") else (len(cells),)
     if shape == (n_rows, 1):
         cells, shape = np.asarray(cells)[:, 0], (n_rows,)
     if shape != (n_rows,):

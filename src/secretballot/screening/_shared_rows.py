@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.schema import cell_text
 
 #: Identical rows, each unique in both tables, are refused if they are at least so many, ...
 _TOO_MANY = 10
@@ -175,4 +176,4 @@ def _cell_hash(cell: object) -> int:
             cell = float(np.float32(cell))
         return hash(cell) if cell == cell else 0
     except Exception:  # without a hash, or that can't be compared, such as NA of pandas
-        return hash(str(cell))
+        return hash(cell_text(cell))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant
@@ -129,18 +129,19 @@ def check_levels(
     position = {level.name: index for index, level in enumerate(levels)}
     valid = ", ".join(map(repr, position))
     of_row = np.empty(n_rows, dtype=np.intp)
-    for row, name in enumerate(names.tolist()):
-        if not isinstance(name, str):
-            raise ValueError(
-                f"budgets[{row}]={name!r} is not a level: every row needs one of {valid}. "
-                f"{NOT_FOR_PUBLICATION}"
-            )
-        if name not in position:
-            raise ValueError(
-                f"budgets[{row}]={name!r} is not a level of the accountant, whose levels are "
-                f"{valid}. {NOT_FOR_PUBLICATION}"
-            )
-        of_row[row] = position[name]
+    with marked_errors("budgets"):
+        for row, name in enumerate(names.tolist()):
+            if not isinstance(name, str):
+                raise ValueError(
+                    f"budgets[{row}]={name!r} is not a level: every row needs one of {valid}. "
+                    f"{NOT_FOR_PUBLICATION}"
+                )
+            if name not in position:
+                raise ValueError(
+                    f"budgets[{row}]={name!r} is not a level of the accountant, whose levels are "
+                    f"{valid}. {NOT_FOR_PUBLICATION}"
+                )
+            of_row[row] = position[name]
     of_person = of_row if owners is None else _levels_of_owners(of_row, owners)
     people = np.bincount(of_person, minlength=len(levels))
     assert accountant is not None

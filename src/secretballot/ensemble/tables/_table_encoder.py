@@ -17,7 +17,7 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble.tables._encoded_column import EncodedColumn
-from secretballot.schema import as_table, check_table, column_names, columns_of
+from secretballot.schema import as_table, check_table, column_names, columns_of, public_table
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -76,7 +76,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if _num_samples(X) == 0:
             raise ValueError("Found array with 0 sample(s) in X; give at least one.")
         declared = {} if self.categories is None else dict(self.categories)
-        table = as_table(X, None, "X")
+        table = public_table(X, "X")
         columns = columns_of(table)
         names = column_names(table) or list(range(len(columns)))
         if unknown := [name for name in declared if name not in names]:

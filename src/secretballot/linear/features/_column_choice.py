@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.linear.features._columns import column_keys
-from secretballot.schema import as_table, check_table, column_names
+from secretballot.schema import as_table, check_table, column_names, row_shape
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ColumnChoice:
 
     def is_selected(self, X: ArrayLike) -> bool:
         """Return True for a table that has the chosen columns alone."""
-        if self.is_all or np.shape(X)[1:] != (len(self.positions),):
+        if self.is_all or row_shape(X) != (len(self.positions),):
             return False
         return not self.is_named or column_names(X) == list(self.names)
 
@@ -80,7 +80,7 @@ class ColumnChoice:
         width = len(self.positions)
         if not self.is_named or self.is_all or column_names(X) is not None:
             return
-        if np.shape(X)[1:] == (width,):
+        if row_shape(X) == (width,):
             raise ValueError(
                 f"{name} has {width} columns without names, and columns= chose "
                 f"{list(self.names)[:20]!r}: their order is not known. Give a data frame with "

@@ -47,6 +47,7 @@ from secretballot.schema import (
     date_bounds,
     missing_cells,
     read_bounds,
+    row_shape,
     warn_repeated_rows,
 )
 from secretballot.scoring import People
@@ -159,7 +160,6 @@ def check_input(
     if X_public is not None:
         pool = check_public_table(model, public_rows(X_public, X), reset=True, name="X_public")
     else:
-        table = table if hasattr(table, "columns") else _typed_cells(table)
         validate_data(model, table, reset=True, skip_check_array=True)
     is_by_name = False
     if pool is not None and model.columns is not None:
@@ -168,7 +168,7 @@ def check_input(
         # Either table may lack columns that are not read.
         validate_data(model, table, reset=True, skip_check_array=True)
     choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
-    n_given = {np.shape(rows)[1:] for rows in (table, pool) if rows is not None}
+    n_given = {row_shape(rows) for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
     is_repeated = model.accountant.unit == "row" and warn_repeated_rows(X)
@@ -225,32 +225,15 @@ def check_input(
 def private_table(X: ArrayLike) -> ArrayLike:
     """Check that private rows are a table, whatever their cells are."""
     _check_two_dimensions(X, "X")
-    if isinstance(X, list | tuple):
-        # A list in one cell alone would leave NumPy without a shape.
-        if _num_samples(X) == 0 or (isinstance(X[0], list | tuple) and not X[0]):
-            check_array(X)
-        return X
     if hasattr(X, "columns"):
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
         return X
-    table = np.asarray(X)
+    X = X if isinstance(X, list | tuple) else np.asarray(X)
+    shape = (_num_samples(X), *row_shape(X))
     # The shape alone is checked: cells, and the type that they give to all, are private.
-    check_array(np.zeros(table.shape, dtype=np.int8), input_name="X")
-    return table
-
-
-def _typed_cells(X: ArrayLike) -> NDArray[np.generic]:
-    """Return private rows as an array; the cells of a list keep their types.
-
-    NumPy gives all cells of a list one type: a text makes "1.0" of 1.0, a number 1.0 of True.
-    """
-    if not isinstance(X, list | tuple):
-        return np.asarray(X)
-    first = X[0]
-    if isinstance(first, str) or not hasattr(first, "__len__"):
-        check_array(np.zeros(len(X), dtype=np.int8), input_name="X")  # one axis is refused
-    return np.asarray(as_table(X, (len(first),), "X"))
+    check_array(np.zeros(shape, dtype=np.int8), input_name="X")
+    return np.asarray(as_table(X, None, "X"))
 
 
 def _check_two_dimensions(X: ArrayLike, name: str) -> None:

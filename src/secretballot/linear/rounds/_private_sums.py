@@ -287,7 +287,7 @@ class PrivateRows:
     def score_products(
         self, column_scores: Callable[[csr_array], Floats], score_bits: int
     ) -> Floats:
-        """Sum the products of two columns' scores, a vector of length at most 1 for each row.
+        """Sum the products of two columns' scores: exact, so that parts add up to the same.
 
         No product is rounded, so an owner adds an average of products z z', which is positive
         semidefinite. Rounded row by row it would not be: products of one sign may vanish while
@@ -302,26 +302,38 @@ class PrivateRows:
 
         Returns
         -------
-        ndarray of shape (n_columns * (n_columns + 1) / 2,)
-            The upper triangle over the number of columns; what is off the diagonal times the
-            square root of 2.
+        ndarray of shape (n_columns, n_columns)
         """
         bits = self.share_bits(1.0) - 2 * score_bits
         total: Floats | float = 0.0
-        p = 0
         for block, one_hot in self.blocks():
             assert isinstance(one_hot, csr_array)
             z = rounded_towards_zero(column_scores(one_hot), score_bits)
-            p = z.shape[1]
             total = total + (z * rounded_towards_zero(self.shares[block, None], bits)).T @ z
-        upper = np.triu_indices(p)
-        return np.asarray(
-            np.asarray(total)[upper] * (np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) / p)
-        )
+        return np.asarray(total)
 
     def share_bits(self, norm: float) -> int:
         """Compute the binary places of shares at which sums of vectors of this norm are exact."""
         return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
+
+
+def as_vector(products: Floats) -> Floats:
+    """Scale sums of products of scores so that each row adds a vector of length at most 1.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n_columns, n_columns)
+        Sums over all rows, as `RowSums.score_products` returns them.
+
+    Returns
+    -------
+    ndarray of shape (n_columns * (n_columns + 1) / 2,)
+        The upper triangle over the number of columns; what is off the diagonal times the square
+        root of 2.
+    """
+    p = len(products)
+    upper = np.triu_indices(p)
+    return np.asarray(products[upper] * (np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) / p))
 
 
 def rounded_towards_zero(numbers: Floats, bits: int) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
+from secretballot.linear.rounds._private_sums import as_vector
 from secretballot.linear.rounds._reference_rows import (
     COPULA_SIZE,
     N_SYNTHETIC,
@@ -74,7 +75,7 @@ def copula_reference_rows(
         rounding = _ROUNDING + 2.0**-52 * rows.total
         scale = 2 * features.norm / (float(np.sqrt(2)) + rounding)
         scores = partial(features.column_scores, scores=[margin.scores for margin in margins])
-        products = scale * rows.score_products(scores, SCORE_BITS)[None]
+        products = scale * as_vector(rows.score_products(scores, SCORE_BITS))[None]
         correlations, precisions = released_correlations(
             margins, plan.release(mechanism, products)[0] / (scale * rows.total), noise / scale
         )
@@ -237,7 +238,7 @@ def released_correlations(
     ----------
     margins : list of ColumnMargins
     products : ndarray of shape (n_columns * (n_columns + 1) / 2,)
-        The upper triangle, as `PrivateRows.score_products` orders and scales it.
+        The upper triangle, as `as_vector` orders and scales it.
     noise : float
         Standard deviation of the products.
     """
