@@ -224,7 +224,6 @@ def _run(
         "features_from": origin,
         "n_columns": len(data.names),
         "n_counted": data.n_units,
-        **data.outside,
     }
     if data.levels is not None:
         note.update(data.levels.ledger_note)
