@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.attacks._paired_fits import LEARNED
 from tests.attacks._paired_kinds import EXCEPTIONS, EXCUSED, KINDS, pairs_of
@@ -112,12 +113,12 @@ def test_a_planted_note_of_private_rows_is_found(monkeypatch):
     release = PrivacyAccountant.release
 
     def noted(accountant, mechanism, counts, **options):
-        note = {**(options.pop("note", None) or {}), "total": float(counts.sum())}
+        note = {**(options.pop("note", None) or {}), "counts": np.ravel(counts).tolist()}
         return release(accountant, mechanism, counts, note=note, **options)
 
     monkeypatch.setattr(PrivacyAccountant, "release", noted)
-    pairs = list(pairs_of(KINDS["score and confusion"], range(N_PAIRS)))
-    differences = [each for pair in pairs for each in pair.differences]
+    pairs = pairs_of(KINDS["score and confusion"], range(N_PAIRS))
+    differences = next(pair.differences for pair in pairs if pair.ratio)
     assert any(difference.startswith("budget 0: entries") for difference in differences)
 
 
@@ -138,4 +139,4 @@ def weigh_half(self):
 )
 def test_half_of_a_sensitivity_is_found(mechanism, name, half, kind, monkeypatch):
     monkeypatch.setattr(mechanism, name, half)
-    assert worst_square(list(pairs_of(KINDS[kind], range(3)))) > 1
+    assert any(worst_square([pair]) > 1 for pair in pairs_of(KINDS[kind], range(N_PAIRS)))
