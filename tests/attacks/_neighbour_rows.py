@@ -29,6 +29,7 @@ AGAIN: dict[str, Any] = {"manners": ("again",)}
 ALIKE = 1e-6
 #: Classes that a replaced row may have.
 N_CLASSES = {"two": 2, "three": 3, "four": 4}
+FRAMES = ("frame", "types")
 #: How a row may be replaced.
 MANNERS = ("natural", "cell", "cells", "copy", "ends", "missing")
 
@@ -43,8 +44,9 @@ class Data:
         Cells.
     y : tuple
         Class, number, or labels of each row.
-    form : {"frame", "array", "float32", "objects", "lists"}
-        What the rows are given as; all columns but those of frames are numbers.
+    form : {"frame", "types", "array", "float32", "objects", "lists"}
+        What the rows are given as; types are a frame with nullable integers, and categories that
+        are those of the rows. All columns but those of frames are numbers.
     index : tuple of int
         Labels of the rows of a frame.
     owners, levels : tuple or None
@@ -63,10 +65,13 @@ class Data:
     @property
     def X(self) -> Any:
         """The rows as a table."""
-        if self.form == "frame":
+        if self.form in FRAMES:
             columns = zip(*self.rows, strict=True)
             names = "abcd"[: len(self.rows[0])]
             table = {name: _column(cells) for name, cells in zip(names, columns, strict=True)}
+            if self.form == "types":
+                table["b"] = _cast(table["b"], "Int64")
+                table["c"] = _cast(table["c"], "category")
             return pd.DataFrame(table).set_axis(list(self.index))
         if self.form == "lists":
             return [list(row) for row in self.rows]
@@ -92,12 +97,19 @@ def _column(cells: tuple[Any, ...]) -> pd.Series:
         return pd.Series(list(cells), dtype=object)
 
 
+def _cast(column: pd.Series, dtype: str) -> pd.Series:
+    try:
+        return column.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        return column
+
+
 def natural_row(rng: np.random.Generator, form: str) -> tuple[Any, ...]:
     """Return cells as most rows have them."""
     a, b = float(rng.normal()), int(rng.integers(6))
     if form == "float32":  # far from zero: their rounding is some .06
         return tuple(1e6 + float(x) for x in rng.normal(size=30))
-    if form != "frame":
+    if form not in FRAMES:
         return a, float(b), float(rng.normal()), float(rng.normal())
     return a, b, str(rng.choice(["x", "y", "z"])), DAY + pd.Timedelta(int(rng.integers(90)), "D")
 
@@ -134,7 +146,7 @@ def public_rows(form: str = "frame", n: int = 60) -> Any:
     """Return public rows like the private ones."""
     rng = np.random.default_rng(4)
     rows = tuple(natural_row(rng, form) for _ in range(n))
-    return Data(rows, (), form if form == "frame" else "array", tuple(range(n))).X
+    return Data(rows, (), form if form in FRAMES else "array", tuple(range(n))).X
 
 
 def neighbour(
@@ -165,7 +177,7 @@ def neighbour(
     if not cells:
         is_typed = data.form in ("array", "float32")
         cells = NUMBERS if is_typed else (*NUMBERS, *OTHERS)
-    if data.form in ("frame", "objects"):
+    if data.form in (*FRAMES, "objects"):
         cells = (*cells, *UNFIT)
     place = int(rng.integers(len(data.rows)))
     level = None if data.levels is None else data.levels[place]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.attacks._neighbour_rows import (
     AGAIN,
     ALIKE,
+    FRAMES,
     HIGH,
     LOW,
     NUMBERS,
@@ -115,7 +117,7 @@ def quantiles(form: str = "frame", *, owners: bool = False, **change: Any) -> Ki
     """Return quantiles of columns."""
 
     def run(desk: Desk, data: Data) -> Left:
-        bounds = BOUNDS if form == "frame" else dict(enumerate(BOUNDS.values()))
+        bounds = BOUNDS if form in FRAMES else dict(enumerate(BOUNDS.values()))
         options = {"bounds": bounds, "n_bins": 64, **SPEND}
         accountant, of_row = budget(desk, data), given(data, labels=False)
         return Left(
@@ -195,9 +197,18 @@ def published_epsilon() -> Kind:
 
     def run(desk: Desk, data: Data) -> Left:
         left = fitted.run(desk, data)
-        return Left(left.shown, [*left.published, publish_epsilon(desk.accountants[0], sigma=4.0)])
+        return Left(left.shown, [*left.published, publish_epsilon(desk.accountants[0])])
 
     return Kind(run, rows(), excused=SANITIZED)
+
+
+def refused(desk: Desk, data: Data) -> Left:
+    """Begin a fit with public rows that match no private row."""
+    model = sb.PrivateLogisticRegression(classes=[0, 1], accountant=desk.accountant())
+    pool = public_rows()
+    with pytest.raises(ValueError, match="X_public does not match"):
+        model.fit(data.X, data.targets, X_public=sb.PublicData(pool.assign(a=pool["a"] + 100)))
+    return Left([model])
 
 
 def of_child(desk: Desk, data: Data) -> Left:
@@ -259,6 +270,7 @@ ANSWERS = {
     "scores of a logistic model, same rows": scores(owners=True, change=AGAIN, most=ALIKE),
     "scores of a student": student_scores(change=MEEK),
     "quantiles": quantiles(),
+    "quantiles, types": quantiles("types"),
     "quantiles, owners": quantiles(owners=True),
     "quantiles, lists": quantiles("lists", cells=NUMBERS),
     "top k, stable": top_k(),
@@ -274,6 +286,7 @@ ANSWERS = {
     "vote of parties, GNMax": parties(sb.GNMax(sigma=2.0)),
     "vote of parties, SkellamMax": parties(sb.SkellamMax(variance=4.0)),
     "child budget": Kind(of_child, rows()),
+    "refused fit": Kind(refused, rows()),
 }
 EXCUSED = {"published epsilon": published_epsilon()}
 #: Kinds that differ until the rows of each call are a public number.

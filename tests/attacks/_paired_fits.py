@@ -32,6 +32,8 @@ from secretballot.mechanisms import ExponentialTopK, PowersetVoting, StableTopK
 
 LEVELS = {"low": 300.0, "high": 600.0}
 CLASSES = {"two": [0, 1], "three": [0, 1, 2], "labels": [[0, 1]] * 3}
+#: Ballots of several weights are added up as floats.
+ROUNDED = 1 + 1e-12
 #: What columns of a frame hold, without public rows.
 DECLARED = {
     "bounds": {"a": (LOW, HIGH), "b": (0, 5), "d": (DAY, DAY.replace(month=4))},
@@ -96,12 +98,15 @@ def ensemble(
     keeps_ensemble: bool = False,
     change: dict[str, Any] | None = None,
     excused: str = "",
+    form: str = "frame",
+    order: Any = "gaussian",
+    most: float = 1.0,
     **settings: Any,
 ) -> Kind:
     """Return a kind of fit of an ensemble, or of labels of later rows."""
 
     def run(desk: Desk, data: Data) -> Left:
-        pool = public_rows(n=30)
+        pool = public_rows(form, 30)
         learner = make_table_pipeline(DecisionTreeClassifier(max_depth=2, random_state=0), pool)
         chosen = (student or one_student)(pool)
         model = sb.PrivateTeacherEnsemble(
@@ -109,16 +114,16 @@ def ensemble(
             n_teachers=8,
             mechanism=mechanism,
             student=None if is_asked else chosen,
-            accountant=budget(desk, data, accounting=accounting),
+            accountant=budget(desk, data, accounting=accounting, order=order),
             **{"classes": CLASSES[target], **settings},
         ).fit(**given(data), X_public=sb.PublicData(pool))
         kept = [model] if keeps_ensemble else []
         if is_asked:
-            return Left([model], [model.predict_private(public_rows(n=12))], kept)
+            return Left([model], [model.predict_private(public_rows(form, 12))], kept)
         return Left([model], [model.to_student()], kept)
 
-    data = partial(private_rows, "frame", target, owners=owners, levels=levels)
-    return Kind(run, data, {"target": target, **(change or {})}, excused)
+    data = partial(private_rows, form, target, owners=owners, levels=levels)
+    return Kind(run, data, {"target": target, **(change or {})}, excused, most)
 
 
 def squares(X: Any) -> Any:
@@ -170,6 +175,7 @@ MEEK = {"manners": ("natural", "copy", "ends")}
 
 LINEAR = {
     "logistic": linear(),
+    "logistic, types": linear(form="types"),
     "logistic, objects": linear(form="objects"),
     "logistic, array": linear(form="array"),
     "logistic, three classes": linear("three"),
@@ -206,8 +212,13 @@ ENSEMBLES = {
     "ensemble, ConfidentGNMax": ensemble(
         sb.ConfidentGNMax(sigma=1.0, sigma_threshold=1.0, threshold=5.0)
     ),
+    "ensemble, ConfidentGNMax, renyi": ensemble(
+        sb.ConfidentGNMax(sigma=1.0, sigma_threshold=1.0, threshold=5.0), order="renyi"
+    ),
+    "ensemble, types": ensemble(form="types"),
+    "ensemble, choice": ensemble(student=chosen_student, change=MEEK),
     "ensemble, owners": ensemble(owners=True),
-    "ensemble, weighting": ensemble(levels=True, individualization=sb.Weighting()),
+    "ensemble, weighting": ensemble(levels=True, individualization=sb.Weighting(), most=ROUNDED),
     "ensemble, upsampling": ensemble(levels=True, individualization=sb.Upsampling()),
     "ensemble, vanishing": ensemble(levels=True, individualization=sb.Vanishing()),
     "ensemble, labels": ensemble(None, "labels"),
@@ -252,6 +263,6 @@ PENDING_ROWS = {
         owners=True,
         change=MEEK,
     ),
-    "ensemble, choice": ensemble(student=chosen_student),
+    "ensemble, choice, any cells": ensemble(student=chosen_student),
     "ensemble, choice, owners": ensemble(student=chosen_student, owners=True),
 }

@@ -25,9 +25,14 @@ def typed(data: Data) -> pd.DataFrame:
     """Return rows whose columns have one type each, as a file stores them."""
     table = data.X
     numbers = {name: [_number(cell) for cell in table[name]] for name in "ab"}
-    texts = [None if cell is None else str(cell) for cell in table["c"]]
+    texts = [None if cell is None else str(_short(cell)) for cell in table["c"]]
     days = pd.to_datetime(table["d"], errors="coerce", utc=True).dt.tz_localize(None)
     return table.assign(**numbers, c=texts, d=days.astype("datetime64[us]"))
+
+
+def _short(cell: Any) -> Any:
+    """Return a cell that has a text: integers of many digits have none."""
+    return "many digits" if isinstance(cell, int) and abs(cell) > 2**64 else cell
 
 
 def _number(cell: Any) -> float:

@@ -88,7 +88,7 @@ def show_largest(model, data):
 
 
 def ask_again(model, data):
-    if data.y[0] == 1:
+    if sum(data.y) % 2:
         model.score_private(data.X, data.targets, sigma=1e6)
 
 
