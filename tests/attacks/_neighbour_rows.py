@@ -130,16 +130,26 @@ def private_rows(
     *,
     owners: bool = False,
     levels: bool = False,
-    n: int = N,
+    at_ends: bool = False,
 ) -> Data:
-    """Return the private rows of a base run."""
+    """Return the private rows of a base run; with `at_ends` the first two alone are at bounds."""
+    n = N
     rng = np.random.default_rng(3)
     rows = tuple(natural_row(rng, form) for _ in range(n))
     y = tuple(natural_target(rng, row, target) for row in rows)
+    if at_ends:
+        rows = tuple((end, *row[1:]) for end, row in zip(_ends(rows), rows, strict=True))
+        y = _ends([(label,) for label in y]) if target == "number" else y
     of_row = tuple(int(k) for k in rng.permutation(np.arange(n) % N_OWNERS)) if owners else None
     group = of_row if owners else tuple(range(n))
     of_level = tuple("low" if k % 3 == 0 else "high" for k in group) if levels else None
     return Data(rows, y, form, tuple(range(n)), of_row, of_level)
+
+
+def _ends(rows: Any) -> tuple[float, ...]:
+    """Return the first cells, of which two alone are at the bounds."""
+    inside = [float(np.clip(row[0], 0.9 * LOW, 0.9 * HIGH)) for row in rows[2:]]
+    return (LOW, HIGH, *inside)
 
 
 def public_rows(form: str = "frame", n: int = 60) -> Any:
@@ -157,6 +167,7 @@ def neighbour(
     cells: tuple[Any, ...] = (),
     manners: tuple[str, ...] = MANNERS,
     only_labels: bool = False,
+    place: int | None = None,
 ) -> Data:
     """Return the data with one row, or one owner's rows, replaced.
 
@@ -171,6 +182,8 @@ def neighbour(
     manners : tuple of str
     only_labels : bool
         Whether cells are public, and labels alone differ.
+    place : int, default=None
+        The row that is replaced; any if None.
     """
     rng = np.random.default_rng([seed, 7])
     manner = manners[seed % len(manners)]
@@ -179,7 +192,7 @@ def neighbour(
         cells = NUMBERS if is_typed else (*NUMBERS, *OTHERS)
     if data.form in (*FRAMES, "objects"):
         cells = (*cells, *UNFIT)
-    place = int(rng.integers(len(data.rows)))
+    place = int(rng.integers(len(data.rows))) if place is None else place
     level = None if data.levels is None else data.levels[place]
     n_rows = 1
     places = [place]

@@ -32,6 +32,8 @@ from secretballot.mechanisms import ExponentialTopK, PowersetVoting, StableTopK
 
 LEVELS = {"low": 300.0, "high": 600.0}
 CLASSES = {"two": [0, 1], "three": [0, 1, 2], "labels": [[0, 1]] * 3}
+#: Bounds of numbers, which some rows are at.
+ENDS = {"a": (LOW, HIGH), "b": (0, 5)}
 #: Ballots of several weights are added up as floats.
 ROUNDED = 1 + 1e-12
 #: What columns of a frame hold, without public rows.
@@ -61,7 +63,7 @@ def linear(
     *,
     owners: bool = False,
     levels: bool = False,
-    accounting: str = "worst_case",
+    at_ends: bool = False,
     change: dict[str, Any] | None = None,
     excused: str = "",
     most: float = 1.0,
@@ -70,7 +72,7 @@ def linear(
     """Return a kind of fit of a linear model."""
 
     def run(desk: Desk, data: Data) -> Left:
-        accountant = budget(desk, data, accounting=accounting)
+        accountant = budget(desk, data)
         model: Any
         if target == "number":
             bounds = {"target_bounds": (LOW, HIGH)}
@@ -82,7 +84,8 @@ def linear(
         model.fit(**given(data), X_public=pool)
         return Left(published=[model])
 
-    data = partial(private_rows, form, target, owners=owners, levels=levels)
+    how = {"owners": owners, "levels": levels, "at_ends": at_ends}
+    data = partial(private_rows, form, target, **how)
     return Kind(run, data, {"target": target, **(change or {})}, excused, most)
 
 
@@ -187,6 +190,9 @@ LINEAR = {
     "logistic, few public rows": linear(n_public=12),
     "logistic, declared": linear(n_public=0, **DECLARED),
     "logistic, declared objects": linear(form="objects", n_public=0, bounds=(-3, 6)),
+    "logistic, a row at the bounds": linear(
+        n_public=0, columns=["a", "b"], bounds=ENDS, at_ends=True, change={"place": 0}
+    ),
     "logistic, pairs": linear(interactions=2, rounds=3),
     "logistic, monotone": linear(monotonic_cst={"a": 1}),
     "logistic, linear": linear(features="linear"),
@@ -202,6 +208,7 @@ LINEAR = {
     "numbers, same rows": linear("number", owners=True, change=AGAIN, most=ALIKE),
     "numbers, levels": linear("number", levels=True),
     "numbers, declared": linear("number", n_public=0, **DECLARED),
+    "numbers, a target at the bounds": linear("number", at_ends=True, change={"place": 0}),
     "numbers, pairs": linear("number", interactions=2),
     "numbers, linear": linear("number", features="linear"),
     "numbers, lists": linear("number", form="lists"),

@@ -27,7 +27,7 @@ for _group in sorted(MENDED):
 EXCUSED: dict[str, Kind] = {**fits.EXCUSED, **answers.EXCUSED}
 #: Traces that an exception allows, by its name.
 EXCEPTIONS = {
-    fits.PRIVATE_STATE: r"PrivateTeacherEnsemble: pickle ",
+    fits.PRIVATE_STATE: r"PrivateTeacherEnsemble \d+: pickle ",
     fits.DATA_DEPENDENT: r"budget 0: |.*: (mechanism_|privacy_|pickle|accountant)",
     fits.SANITIZED: r"budget 0: table private_record ",
     fits.LEARNED: r"",

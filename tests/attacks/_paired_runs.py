@@ -222,8 +222,8 @@ def traces_of(kind: Kind, data: Data, door: Door, folder: Path, seed: int) -> di
             traces |= _budget_traces(accountant, f"budget {number}")
         for number, each in enumerate([*left.shown, *left.published]):
             traces |= _shown_traces(each, f"{type(each).__name__} {number}")
-        for each in [*left.published, *left.kept]:
-            traces[f"{type(each).__name__}: pickle"] = pickle.dumps(each)
+        for number, each in enumerate([*left.published, *left.kept]):
+            traces[f"{type(each).__name__} {number}: pickle"] = pickle.dumps(each)
     del desk, left
     gc.collect()
     return {name: _OF_THE_RUN.sub(b"*", trace) for name, trace in traces.items()}
