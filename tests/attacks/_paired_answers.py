@@ -249,13 +249,20 @@ def of_fitted(data: Data) -> np.ndarray:
 
 
 def border_row(student: Any, row: tuple[float, ...], n_columns: int) -> np.ndarray:
-    """Return a row, which follows from its cells, at the border between two answers."""
+    """Return a row, which follows from its cells, at the border between two answers.
+
+    Alone it gets another answer than beside copies of itself, if such a row is found soon.
+    """
     rng = np.random.default_rng([int(abs(cell) * 1e6) for cell in row])
     direction = 1e6 * np.sign(student.coef_[0])
-    ends = rng.normal(size=n_columns) + np.array([-direction, direction])
-    for _ in range(120):
-        middle = ends.mean(axis=0)
-        ends[int(student.decision_function(middle[None])[0] > 0)] = middle
+    for _ in range(5):
+        # Far from zero, where the terms of a product are rounded by more than its distance.
+        ends = 1e4 + rng.normal(size=n_columns) + np.array([-direction, direction])
+        for _ in range(64):
+            middle = ends.mean(axis=0)
+            ends[int(student.decision_function(middle[None])[0] > 0)] = middle
+        if student.decision_function(np.tile(ends[1], (4, 1)))[0] <= 0:
+            break
     return np.asarray(ends[1])
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 N_PAIRS = 5
 SLOW = {"logistic, kernel", "ensemble, labels", "ensemble, weighting", "ensemble, upsampling"}
 #: Kinds of the short test, which makes 40 pairs with those of exceptions and planted errors.
-QUICK = [name for name in KINDS if name not in SLOW][::3]
+QUICK = [name for name in KINDS if name not in SLOW][::4]
 
 
 def worst_square(pairs):
