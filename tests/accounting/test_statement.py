@@ -124,7 +124,7 @@ def test_units_and_relations(unit, promise, assumption, relation):
         ([{"features_from": "public"}, {}], "In 1 of 2 releases what rows are desc", "declared"),
         (
             [{"features_from": "declared"}],
-            "without looking at private rows (but at what is listed above), and are public",
+            "without looking at private rows, and are public",
             "fitted bef",
         ),
         ([{"features_from": "frozen"}] * 2, "In all releases rows were described by", "declared"),

@@ -1,4 +1,4 @@
-"""Every attack is marked slow, and reports its counts."""
+"""Every attack but quick ones is marked slow, and reports its counts."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and not item.get_closest_marker("quick"):
             item.add_marker(pytest.mark.slow)
 
 

@@ -53,7 +53,7 @@ def test_wrong_declarations_are_refused_for_a_hundredth(wrong):
         model.fit(answers(), Y)
     assert len(checks(accountant)) == len(accountant.entries()) == 1
     assert 0 < accountant.spent().share <= 0.01
-    said = "without looking at private rows (but at what is listed above)"
+    said = "without looking at private rows, and are public"
     assert said in " ".join(str(accountant.statement()).split())
 
 

@@ -133,16 +133,6 @@ NOTE_WORDS: dict[str, NoteWord] = {
         },
         outside={None: "what was learned from private rows around a model, without noise"},
     ),
-    "bounds_of_private_rows": _flag(
-        "In {} BOUNDS WERE DECLARED THAT ARE THE LEAST AND LARGEST PRIVATE VALUES. Bounds are "
-        "public, so these values are outside the guarantee.",
-        "bounds that are the least and largest private value",
-    ),
-    "repeated_rows": _flag(
-        "In {} PRIVATE ROWS WERE COPIES OF OTHERS. Each copy is protected as a row of its own, and "
-        "whoever has several not for all together.",
-        "people with several copies of a row",
-    ),
     "priced": _choice(
         {
             "as one plan": "In {} the price of all answers was fixed before anything was drawn: "
@@ -172,8 +162,7 @@ NOTE_WORDS: dict[str, NoteWord] = {
             "public": "In {} what rows are described by (bins, scales, components) was fitted on "
             "public rows alone.",
             "declared": "In {} the bounds and categories that rows are described by were declared "
-            "by whoever fitted, without looking at private rows (but at what is listed above), and "
-            "are public.",
+            "by whoever fitted, without looking at private rows, and are public.",
             "frozen": "In {} rows were described by a transformer that had been fitted beforehand. "
             "That it saw no private row is its user's word.",
         }

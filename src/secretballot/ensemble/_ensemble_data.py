@@ -53,7 +53,6 @@ class FitFacts:
     levels: Levels | None = None
     public_may_be_private: bool = False
     learned_around: list[str] = field(default_factory=list)  # without noise; see `screening`
-    repeated_rows: bool = False
 
     @property
     def ledger_note(self) -> dict[str, Any]:
@@ -71,8 +70,6 @@ class FitFacts:
             note["types_learned"] = self.types_learned
         if self.public_may_be_private:
             note["public_may_be_private"] = True
-        if self.repeated_rows:
-            note["repeated_rows"] = True
         if self.learned_around:
             note["learned_around"] = self.learned_around
         if self.levels is not None:
@@ -142,7 +139,8 @@ def prepare_rows(
     labels = check_targets(y)
     check_lengths("y", labels, _num_samples(labels), _num_samples(table))
     check_target_left_out(table, y)
-    is_repeated = owners is None and warn_repeated_rows(X)
+    if owners is None:
+        warn_repeated_rows(X)
     n_rows = _num_samples(table)
     pool, schema = read_pool(ensemble, X_public, table)
     learned_types = types_learned(table) if schema is None or not schema.container else []
@@ -173,7 +171,6 @@ def prepare_rows(
         types_learned=learned_types,
         levels=levels,
         public_may_be_private=declared_private(X_public),
-        repeated_rows=is_repeated,
     )
     return EnsembleData(
         facts=facts,

@@ -226,7 +226,6 @@ def _run(
         "features_from": origin,
         "n_columns": len(data.names),
         "n_counted": data.n_units,
-        **data.outside,
     }
     if isinstance(features, TransformedRows):
         note["rows_per_call"] = features.calls.rows_per_call

@@ -224,8 +224,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         low, high = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
         check_lengths("y", targets, len(targets), _num_samples(X))
-        is_of_rows = warn_private_extremes("target_bounds", {"y": (low, high)}, {"y": targets})
-        response = NumberResponse((low, high), is_of_rows)
+        warn_private_extremes("target_bounds", {"y": (low, high)}, {"y": targets})
+        response = NumberResponse((low, high))
         return response, response.encode(targets)
 
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:

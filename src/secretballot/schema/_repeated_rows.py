@@ -28,8 +28,8 @@ _NEARLY_UNIQUE, _FEWEST_VALUES = 0.9, 10
 _DECIMALS, _FINE = 15, 100
 
 
-def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row", *, cells: bool = True) -> bool:
-    """Warn, and return True, if rows of a table repeat others: by their index, or not by chance.
+def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row", *, cells: bool = True) -> None:
+    """Warn if rows of a table repeat others: by their index, or not by chance.
 
     Parameters
     ----------
@@ -53,7 +53,6 @@ def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row", *, cells: boo
             f"of them, not for all together. Leave copies out{remedy}. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
-    return n_copies > 0
 
 
 def _labelled_copies(X: Any) -> int:

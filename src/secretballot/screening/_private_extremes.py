@@ -18,8 +18,8 @@ def warn_private_extremes(
     parameter: str,
     bounds: Mapping[Hashable, tuple[float, float]],
     columns: Mapping[Hashable, ArrayLike],
-) -> bool:
-    """Warn, and return True, if all bounds are extremes, and one is a single person's.
+) -> None:
+    """Warn if all bounds are extremes, and one is a single person's.
 
     Such bounds were read from rows.
 
@@ -30,7 +30,7 @@ def warn_private_extremes(
     columns : mapping of column to array-like of shape (n_rows,)
         Private cells.
     """
-    return warn_extreme_counts(parameter, bounds, count_at_bounds(bounds, columns))
+    warn_extreme_counts(parameter, bounds, count_at_bounds(bounds, columns))
 
 
 def count_at_bounds(
@@ -52,12 +52,12 @@ def count_at_bounds(
 
 def warn_extreme_counts(
     parameter: str, bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
-) -> bool:
+) -> None:
     """Warn as `warn_private_extremes`, given the counts of `count_at_bounds`."""
     # A bound beyond which somebody is, is no extreme.
     at_extremes = np.where(counts[..., 1] == 0, counts[..., 0], 0)
     if at_extremes.min(initial=2) != 1:
-        return False
+        return
     shown = ", ".join(f"{bounds[name]!r}" for name in list(bounds)[:_MOST_NAMED])
     warn(
         f"{parameter}: {shown} are the least and largest private value, some of which one person "
@@ -66,4 +66,3 @@ def warn_extreme_counts(
         f"{NOT_FOR_PUBLICATION}",
         PrivacyLeakWarning,
     )
-    return True

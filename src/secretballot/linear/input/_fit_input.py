@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,8 +89,6 @@ class FitInput:
         Columns whose cells are numbers of days here, in private and public rows.
     columns : sequence of PublicColumn
         Public columns as they were given; none without public rows.
-    outside : mapping
-        Words of the note of what is outside of the guarantee, which was warned of.
     """
 
     private: PrivateSource
@@ -107,7 +105,6 @@ class FitInput:
     choice: ColumnChoice
     days: Mapping[Hashable, str]
     columns: Sequence[PublicColumn]
-    outside: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def names(self) -> list[Hashable]:
@@ -171,7 +168,8 @@ def check_input(
     n_given = {row_shape(rows) for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
-    is_repeated = model.accountant.unit == "row" and warn_repeated_rows(X)
+    if model.accountant.unit == "row":
+        warn_repeated_rows(X)
     if pool is not None:
         pool = choice.select(pool, "X_public")
         if is_by_name and n_given != {(choice.n_columns,)} and not declared_private(X_public):
@@ -201,8 +199,7 @@ def check_input(
         shares=shares,
         total=total,
     )
-    is_of_rows = _check_declared(model, private, names, without_public_rows=pool is None)
-    outside = {"repeated_rows": is_repeated, "bounds_of_private_rows": is_of_rows}
+    _check_declared(model, private, names, without_public_rows=pool is None)
     return FitInput(
         private=private,
         schema=schema,
@@ -218,7 +215,6 @@ def check_input(
         choice=choice,
         days=days,
         columns=columns,
-        outside={word: True for word, is_so in outside.items() if is_so},
     )
 
 
@@ -256,8 +252,8 @@ def _check_declared(
     names: Sequence[Hashable],
     *,
     without_public_rows: bool,
-) -> bool:
-    """Refuse columns that can't be read; warn, and return True, if bounds are private extremes."""
+) -> None:
+    """Refuse columns that can't be read; warn of bounds that are private extremes."""
     read = private.cells_read()
     categories = declared_categories(model, names)
     is_declared = model.features in ("auto", "additive") and (
@@ -270,12 +266,11 @@ def _check_declared(
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
         bounds = read_bounds(model.bounds, numbers, dates=True)
-        is_of_rows = warn_private_extremes("bounds", bounds, read)
+        warn_private_extremes("bounds", bounds, read)
     else:
-        bounds, is_of_rows = {}, False
+        bounds = {}
     if without_public_rows and is_declared:
         check_readable_numbers(private.cells(), read, bounds)
-    return is_of_rows
 
 
 def row_schema(

@@ -32,12 +32,9 @@ class NumberResponse(Response):
     ----------
     bounds : tuple of (float, float)
         Declared bounds; targets beyond them are clipped.
-    bounds_of_rows : bool, default=False
-        Whether they are the least and largest private target.
     """
 
     bounds: tuple[float, float]
-    bounds_of_rows: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -46,10 +43,8 @@ class NumberResponse(Response):
 
     @property
     def note(self) -> dict[str, object]:
-        """The model, and where the bounds are from, if from private targets."""
-        return {"model": "regression of a number", "learned": "numbers"} | (
-            {"bounds_of_private_rows": True} if self.bounds_of_rows else {}
-        )
+        """The model, and what it learns."""
+        return {"model": "regression of a number", "learned": "numbers"}
 
     @property
     def has_pairs(self) -> bool:
