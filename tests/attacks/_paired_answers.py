@@ -296,8 +296,8 @@ ANSWERS = {
     "refused fit": Kind(refused, rows()),
 }
 EXCUSED = {"published epsilon": published_epsilon()}
-#: Kinds that differ until the rows of each call are a public number.
-PENDING_ROWS = {
+#: Rows through a user's function, which may round by their number.
+ROWS = {
     "scores of a student, any cells": student_scores(),
     "scores of a student, owners": student_scores(owners=True),
     "scores of rows at a border, owners": border_scores(),
@@ -308,8 +308,8 @@ PENDING_ROWS = {
         owners=True, features=make_pipeline(PCA(2)), form="float32", change=MEEK
     ),
 }
-#: Kinds that raise until cells that fit no number become missing in lists too.
-PENDING_CELLS = {
+#: Tables given as lists, with cells that fit no number.
+CELLS = {
     "quantiles, lists, any cells": quantiles("lists"),
     "quantiles, lists, unfit cells": quantiles("lists", cells=UNFIT, manners=("cells",)),
     "numbers, lists, unfit cells": linear(

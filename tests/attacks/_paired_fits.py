@@ -34,8 +34,6 @@ LEVELS = {"low": 300.0, "high": 600.0}
 CLASSES = {"two": [0, 1], "three": [0, 1, 2], "labels": [[0, 1]] * 3}
 #: Bounds of numbers, which some rows are at.
 ENDS = {"a": (LOW, HIGH), "b": (0, 5)}
-#: Ballots of several weights are added up as floats.
-ROUNDED = 1 + 1e-12
 #: What columns of a frame hold, without public rows.
 DECLARED = {
     "bounds": {"a": (LOW, HIGH), "b": (0, 5), "d": (DAY, DAY.replace(month=4))},
@@ -225,7 +223,7 @@ ENSEMBLES = {
     "ensemble, types": ensemble(form="types"),
     "ensemble, choice": ensemble(student=chosen_student, change=MEEK),
     "ensemble, owners": ensemble(owners=True),
-    "ensemble, weighting": ensemble(levels=True, individualization=sb.Weighting(), most=ROUNDED),
+    "ensemble, weighting": ensemble(levels=True, individualization=sb.Weighting()),
     "ensemble, upsampling": ensemble(levels=True, individualization=sb.Upsampling()),
     "ensemble, vanishing": ensemble(levels=True, individualization=sb.Vanishing()),
     "ensemble, labels": ensemble(None, "labels"),
@@ -254,13 +252,13 @@ EXCUSED = {
         "three", classes=None, change={"target": "four"}, excused=LEARNED
     ),
 }
-#: Kinds that differ until private rows go to a copy of a transformer or student.
-PENDING_MEMORY = {
+#: Objects that keep the rows they are given.
+MEMORY = {
     "logistic, remembering transformer": linear(form="array", features=Remembering(), change=MEEK),
     "ensemble, choice, remembering students": ensemble(student=remembering_student),
 }
-#: Kinds that differ until the rows of each call are a public number.
-PENDING_ROWS = {
+#: Rows through a user's function, which may round by their number.
+ROWS = {
     "logistic, stock transformer, any cells": linear(features=SCALED),
     "logistic, stock transformer, owners": linear(features=SCALED, owners=True, change=MEEK),
     "numbers, stock transformer, owners": linear(

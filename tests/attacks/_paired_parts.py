@@ -173,14 +173,14 @@ PARTS = {
         {"target": "three", "only_labels": True},
     ),
 }
-#: Kinds whose sums are rounded until products are multiplied after they are added up.
-PENDING_PRODUCTS = {
+#: Sums of products of two columns.
+PRODUCTS = {
     "parts: logistic, declared": linear(n_public=0, **DECLARED),
     "parts: logistic, few public rows": linear(n_public=12),
     "parts: numbers, declared": linear("number", n_public=0, **DECLARED),
 }
-#: Kinds that differ until the rows of each call are a public number.
-PENDING_ROWS = {
+#: Rows through a user's function, which may round by their number.
+ROWS = {
     "parts: logistic, linear": linear(features="linear", change=MEEK),
     "parts: logistic, stock transformer": linear(features=SCALED),
     "parts: scores of a student": ensemble(sb.GNMax(sigma=1.0), is_scored=True),

@@ -72,7 +72,8 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
     except ValueError:
         raise PartError(
             f"the column of owners ({kind}) has ids that are missing, neither texts nor whole "
-            f"numbers, of more than {MOST_CHARACTERS:,} characters, or floats too large to be exact."
+            f"numbers, of more than {MOST_CHARACTERS:,} characters, or floats too large to be "
+            "exact."
         ) from None
     hashes = owners.hashes(key)[owners.of_row]
     if owners.kind == "integer":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +29,8 @@ from secretballot.schema._rowwise import (
 CALL_SIZES = (256, 8)
 #: Most calls of a model, its steps and its scores in a check; those that are left to the last ones.
 MOST_CALLS, _LAST_CALLS = 240, 20
-#: Public rows that are answered twice, one by one, and calls that are timed.
-_REPEATED, _TIMED = 8, 3
+#: Public rows that are answered twice, one by one.
+_REPEATED = 8
 #: Most arrangements of rows that are compared for one size of calls.
 _MOST_ARRANGEMENTS = 20
 #: Rows at the border between two answers, and halvings of the interval of a double.
@@ -94,7 +93,6 @@ class _Check:
     def __init__(self, model: Any, method: str, schema: RowSchema, name: str) -> None:
         self.model, self.method, self.schema, self.name = model, method, schema, name
         self.n_calls, self.fresh_copies = 0, False
-        self._seconds: list[float] = []
         self._rng = np.random.default_rng(_SEED)
 
     def choose(self, rows_per_call: int | str) -> RowCalls:
@@ -130,9 +128,7 @@ class _Check:
             )
         if chosen == 1 and not self._repeats(sample):
             self._use_fresh_copies()
-        self._seconds.clear()
-        for _ in range(_TIMED):
-            answer = self._call(sample.take(np.zeros(chosen, dtype=np.intp)))
+        answer = self._call(sample.take(np.zeros(chosen, dtype=np.intp)))
         return RowCalls(
             model=self.model,
             method=self.method,
@@ -140,7 +136,6 @@ class _Check:
             rows_per_call=chosen,
             fresh_copies=self.fresh_copies,
             answer=answer[:1],
-            seconds_per_call=min(self._seconds),
             fault=fault if chosen < CALL_SIZES[0] else "",
         )
 
@@ -154,10 +149,7 @@ class _Check:
 
     def _call(self, rows: Any) -> NDArray[Any]:
         self.n_calls += 1
-        start = time.perf_counter()
-        answers = call(self._copies(), self.method, rows)
-        self._seconds.append(time.perf_counter() - start)
-        return answers
+        return call(self._copies(), self.method, rows)
 
     def _raises(self, table: Stack, rows: NDArray[np.intp], size: int) -> bool:
         """Return True if a call fails with these rows among public ones."""

@@ -15,6 +15,8 @@ from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.mechanisms import Mechanism
 
+#: Bits of a float's mantissa.
+_MANTISSA = 52
 #: Relative difference between the loads of levels at which weights are balanced.
 _TOLERANCE = 1e-3
 _MAX_ITERATIONS = 20
@@ -196,4 +198,7 @@ class _WeightingPlan(OneLevelPlan):
         return replace(mechanism, weight=by_level)
 
     def weight(self, group: str, mechanism: Any) -> float:
-        return float(mechanism.weight[group])
+        # Rounded down, so that sums of ballots are exact: none weighs more than is charged. The
+        # weights of all add up to the number of teachers.
+        bits = _MANTISSA - self.n_teachers.bit_length() - 1
+        return float(np.floor(np.ldexp(mechanism.weight[group], bits)) * 2.0**-bits)
