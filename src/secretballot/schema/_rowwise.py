@@ -81,22 +81,42 @@ class RowCalls:
 
     def __call__(self, rows: ArrayLike) -> RowAnswers:
         """Answer rows, read by the schema of the public row."""
+        with undisturbed():
+            if self.fresh_copies:
+                copies = private_copies(self.model, self.method, fresh=True)
+                return self._answers(rows, lambda table, _: call(copies(), self.method, table))
+            copied = private_copies(self.model, self.method, fresh=False)()
+            before = state_digest(copied)
+            answers = self._answers(rows, lambda table, _: call(copied, self.method, table))
+            if state_digest(copied) == before:
+                return answers
+            return self._answers(rows, self._call_unchanged)  # a private row changed the copy
+
+    def _call_unchanged(self, rows: Any, n_real: int) -> NDArray[Any]:
+        """Call a fresh copy, and fail if one of several private rows changes it."""
+        copied = private_copies(self.model, self.method, fresh=False)()
+        before = state_digest(copied)
+        answers = call(copied, self.method, rows)
+        if n_real > 1 and state_digest(copied) != before:
+            raise ValueError("a private row changes the model")
+        return answers
+
+    def _answers(self, rows: ArrayLike, ask: Callable[[Any, int], NDArray[Any]]) -> RowAnswers:
+        """Answer rows by a function of the rows of a call and the number of private ones."""
         n_rows = _num_samples(rows)
         values, failed = np.repeat(self.answer, n_rows, axis=0), np.ones(n_rows, dtype=bool)
-        next_copy = private_copies(self.model, self.method, fresh=self.fresh_copies)
-        with undisturbed():
-            for first in range(0, n_rows, _STACKED_ROWS):
-                places = np.arange(first, min(first + _STACKED_ROWS, n_rows))
-                table = Stack.of([_safe_indexing(rows, places), self.pad])
-                answers = RowAnswers(values[first:], failed[first:])
-                for start in range(0, len(places), self.rows_per_call):
-                    real = np.arange(start, min(start + self.rows_per_call, len(places)))
-                    self._answer(next_copy, table, real, real - start, answers)
+        for first in range(0, n_rows, _STACKED_ROWS):
+            places = np.arange(first, min(first + _STACKED_ROWS, n_rows))
+            table = Stack.of([_safe_indexing(rows, places), self.pad])
+            answers = RowAnswers(values[first:], failed[first:])
+            for start in range(0, len(places), self.rows_per_call):
+                real = np.arange(start, min(start + self.rows_per_call, len(places)))
+                self._answer(ask, table, real, real - start, answers)
         return RowAnswers(values, failed)
 
     def _answer(
         self,
-        next_copy: Callable[[], Any],
+        ask: Callable[[Any, int], NDArray[Any]],
         table: Stack,
         real: NDArray[np.intp],
         places: NDArray[np.intp],
@@ -106,7 +126,7 @@ class RowCalls:
         indices = np.full(self.rows_per_call, table.n_rows - 1)
         indices[places] = real
         try:
-            answers = call(next_copy(), self.method, table.take(indices))
+            answers = ask(table.take(indices), len(real))
             if answers.dtype != self.answer.dtype or answers.shape[1:] != self.answer.shape[1:]:
                 raise ValueError("answers of another type or shape than the public row's")
         except MemoryError:
@@ -115,7 +135,7 @@ class RowCalls:
             if len(real) > 1:
                 half = len(real) // 2
                 for part in (slice(0, half), slice(half, None)):
-                    self._answer(next_copy, table, real[part], places[part], written)
+                    self._answer(ask, table, real[part], places[part], written)
             return
         written.values[real], written.failed[real] = answers[places], False
 
