@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from secretballot import (
     PrivacyAccountant,
@@ -68,6 +70,31 @@ class NoCopy(Keeper):
     def fit(self, X, y=None):
         self.lock_ = threading.Lock()
         return super().fit(X)
+
+
+class ItsOwnCopy(Keeper):
+    """Transformer whose copy is itself, such as a model in the memory of another device."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Part:
+    """Object that knows the transformer in which it is."""
+
+    def __init__(self, whole):
+        self.whole = weakref.ref(whole)
+
+
+class KnownByAPart(Keeper):
+    """Transformer whose copies have a part that still knows the first of them."""
+
+    def fit(self, X, y=None):
+        self.part_ = Part(self)
+        return super().fit(X)
+
+    def transform(self, X):
+        return Keeper.transform(self.part_.whole(), X)
 
 
 def marks(published):
@@ -146,18 +173,20 @@ def test_a_frozen_step_tells_no_teacher_of_another():
     assert max(seen) <= -(-len(PRIVATE) // 10)
 
 
-def test_what_cannot_be_copied_is_refused_before_anything_is_spent():
-    model = PrivateLogisticRegression(NoCopy(), classes=[0, 1], accountant=accountant())
-    frozen = FrozenEstimator(NoCopy().fit(POOL))
+@pytest.mark.parametrize("kind", [NoCopy, ItsOwnCopy, KnownByAPart])
+def test_what_cannot_be_copied_is_refused_before_anything_is_spent(kind):
+    inner = make_pipeline(kind(), StandardScaler())
+    model = PrivateLogisticRegression(inner, classes=[0, 1], accountant=accountant())
+    frozen = FrozenEstimator(kind().fit(POOL))
     for each in (
         model,
-        ensemble(PrivateChoice([make_pipeline(NoCopy(), LogisticRegression()), KeepingModel()])),
+        ensemble(PrivateChoice([make_pipeline(kind(), LogisticRegression()), KeepingModel()])),
         ensemble(LogisticRegression(), make_pipeline(frozen, LogisticRegression())),
     ):
         with pytest.raises(ValueError, match="can't be copied"):
             each.fit(PRIVATE, LABELS, X_public=POOL)
         assert each.accountant.entries() == []
-    student = make_pipeline(NoCopy(), LogisticRegression())
+    student = make_pipeline(kind(), LogisticRegression())
     fitted = ensemble(student).fit(PRIVATE, LABELS, X_public=POOL)
     n_entries = len(fitted.accountant.entries())
     with pytest.raises(ValueError, match="can't be copied"):

@@ -7,14 +7,18 @@ of its private rows are replaced by that row, in place.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import pickle
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +34,8 @@ from secretballot.schema._frames import container_kind
 
 #: Rows that are stacked at a time: a multiple of the rows of a call.
 _STACKED_ROWS = 2**16
+#: Types of objects in which no copied object is.
+_WITHOUT_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, str, bytes, int, float)
 
 
 class RowAnswers(NamedTuple):
@@ -94,7 +100,7 @@ class RowCalls:
 
     def _call_unchanged(self, rows: Any, n_real: int) -> NDArray[Any]:
         """Call a fresh copy, and fail if one of several private rows changes it."""
-        copied = private_copies(self.model, self.method, fresh=False)()
+        copied = copy_of(self.model, self.method)
         before = state_digest(copied)
         answers = call(copied, self.method, rows)
         if n_real > 1 and state_digest(copied) != before:
@@ -195,27 +201,64 @@ def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:
     Raises
     ------
     ValueError
-        If it can't be copied.
+        If it can't be copied, or shares what could keep rows with its copy.
     """
-    one = _copy(model, name)
-    return (lambda: _copy(model, name)) if fresh else (lambda: one)
+    one = copy_of(model, name)
+    part = _shared_part(model, one)
+    if part is not None:
+        raise _not_copied(name, f"the copy of a {type(part).__name__} in it is the same object")
+    return (lambda: copy_of(model, name)) if fresh else (lambda: one)
 
 
-def _copy(model: Any, name: str) -> Any:
+def copy_of(model: Any, name: str) -> Any:
+    """Return a deep copy, or raise ValueError."""
     try:
         copied = deepcopy(model)
-        error = "its copy is the same object" if copied is model else ""
     except MemoryError:
         raise
-    except Exception as exception:
-        error = f"{type(exception).__name__}: {exception}"
-    if error:
-        raise ValueError(
-            f"{name} is to answer private rows, and the object can't be copied ({error}). "
-            "Private rows are given to a copy that is dropped: an object that keeps rows would be "
-            "published with them. Give one that copy.deepcopy copies."
-        )
+    except Exception as error:
+        raise _not_copied(name, f"{type(error).__name__}: {error}") from error
     return copied
+
+
+def _not_copied(name: str, reason: str) -> ValueError:
+    return ValueError(
+        f"{name} is to answer private rows, and the object can't be copied ({reason}). "
+        "Private rows are given to a copy that is dropped: an object that keeps rows would be "
+        "published with them. Give one that copy.deepcopy copies."
+    )
+
+
+def _shared_part(model: Any, copied: Any) -> Any:
+    """Return an object that could keep rows and is in a model and its copy; None if none is.
+
+    That are objects that say themselves how they are copied, and targets of weak references.
+    """
+    parts = _parts(model)
+    for part in _parts(copied).values():
+        target = part() if isinstance(part, weakref.ref) else part
+        if id(target) not in parts or not hasattr(target, "__dict__"):
+            continue
+        is_own = isinstance(target, Enum) or type(target).__module__.startswith("secretballot.")
+        if not is_own and (target is not part or hasattr(type(target), "__deepcopy__")):
+            return target
+    return None
+
+
+def _parts(model: Any) -> dict[int, Any]:
+    """Return all objects within one by their id, but for functions, classes and modules."""
+    parts: dict[int, Any] = {}
+    to_do = [model]
+    while to_do:
+        part = to_do.pop()
+        if id(part) in parts or isinstance(part, _WITHOUT_PARTS):
+            continue
+        parts[id(part)] = part
+        if isinstance(part, np.ndarray):
+            to_do.extend(part.ravel().tolist() if part.dtype == np.dtype(object) else ())
+        else:
+            to_do.extend(gc.get_referents(part))
+    return parts
 
 
 def state_digest(model: Any) -> bytes | None:

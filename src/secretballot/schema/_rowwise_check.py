@@ -20,6 +20,7 @@ from secretballot.schema._rowwise import (
     Stack,
     as_array,
     call,
+    copy_of,
     private_copies,
     state_digest,
     undisturbed,
@@ -153,7 +154,7 @@ class _Check:
         self._copies = self._new_copies()
 
     def _new_copies(self) -> Callable[[], Any]:
-        return private_copies(self.model, self.name, fresh=True)
+        return lambda: copy_of(self.model, self.name)
 
     def _call(self, rows: Any) -> NDArray[Any]:
         self.n_calls += 1
