@@ -64,6 +64,14 @@ class KeepingScorer:
         return float(np.mean(estimator.predict(X) == y))
 
 
+class LockedScorer(KeepingScorer):
+    """Scorer that can't be copied."""
+
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+
 class NoCopy(Keeper):
     """Transformer that can't be copied once it is fitted."""
 
@@ -182,6 +190,7 @@ def test_what_cannot_be_copied_is_refused_before_anything_is_spent(kind):
         model,
         ensemble(PrivateChoice([make_pipeline(kind(), LogisticRegression()), KeepingModel()])),
         ensemble(LogisticRegression(), make_pipeline(frozen, LogisticRegression())),
+        ensemble(PrivateChoice([LogisticRegression(), KeepingModel()], scoring=LockedScorer())),
     ):
         with pytest.raises(ValueError, match="can't be copied"):
             each.fit(PRIVATE, LABELS, X_public=POOL)

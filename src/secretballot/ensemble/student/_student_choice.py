@@ -83,6 +83,7 @@ class StudentChoice:
                 "teachers of rows in parts are not asked for that: leave scoring out, which counts "
                 "right answers."
             )
+        private_copies(student.scorer(), "scoring", fresh=False)  # refused now, as below
         choice = cls(ensemble, data, labelling, student, student.expand())
         for candidate in choice.candidates:
             fitted = try_student(
