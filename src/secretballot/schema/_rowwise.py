@@ -11,10 +11,8 @@ import gc
 import hashlib
 import pickle
 import sys
-import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
@@ -22,15 +20,14 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, vstack
-from threadpoolctl import threadpool_limits
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.schema._copy_rows import copy_rows
 from secretballot.schema._frames import container_kind
+from secretballot.schema._undisturbed import undisturbed
 
 #: Rows that are stacked at a time: a multiple of the rows of a call.
 _STACKED_ROWS = 2**16
@@ -181,18 +178,6 @@ def call(model: Any, method: str, rows: Any) -> NDArray[Any]:
 def as_array(answers: Any) -> NDArray[Any]:
     """Return answers as a dense array of their own type."""
     return np.asarray(answers.toarray() if hasattr(answers, "toarray") else answers)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Run calls on one thread, with warnings ignored: they could raise, or quote private rows."""
-    with (
-        threadpool_limits(1),
-        parallel_config(backend="sequential"),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
 
 
 def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:

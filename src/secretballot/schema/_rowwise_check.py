@@ -23,8 +23,8 @@ from secretballot.schema._rowwise import (
     copy_of,
     private_copies,
     state_digest,
-    undisturbed,
 )
+from secretballot.schema._undisturbed import undisturbed
 
 #: Rows of a call that are tried, the fastest first. Eight rows fit one tile of the products of
 #: matrices that were measured. A call of one row needs no check.
