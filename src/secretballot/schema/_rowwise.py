@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
@@ -273,7 +273,8 @@ class _Digest:
 class Stack:
     """Tables of one schema, one below the other, from which the rows of a call are taken.
 
-    The last row stands twice, so that no stack is a single row, whose layout could differ.
+    Rows are sparse if the last table, a public one, is. The last row stands twice, so that no stack
+    is a single row, whose layout could differ.
     """
 
     def __init__(self, n_rows: int, take: Callable[[NDArray[np.intp]], Any]) -> None:
@@ -290,8 +291,11 @@ class Stack:
         if kind == "polars":
             frame = sys.modules["polars"].concat(tables, rechunk=True)
             return cls(n_rows, lambda indices: copy_rows(frame[indices]))
-        if issparse(tables[0]):
-            matrix = vstack(tables, format="csr")
+        if any(map(issparse, tables)):
+            matrix = vstack([csr_array(table) for table in tables], format="csr")
+            if not issparse(tables[-1]):
+                return cls(n_rows, lambda indices: matrix[indices].toarray())
+            matrix = type(tables[-1].tocsr())(matrix)  # csr_matrix and csr_array differ in products
             return cls(n_rows, lambda indices: _canonical(matrix[indices]))
         if isinstance(tables[0], np.ndarray):
             array = np.concatenate(tables)
