@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from secretballot import (
     PrivacyAccountant,
@@ -62,12 +64,45 @@ class KeepingScorer:
         return float(np.mean(estimator.predict(X) == y))
 
 
+class LockedScorer(KeepingScorer):
+    """Scorer that can't be copied."""
+
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+
 class NoCopy(Keeper):
     """Transformer that can't be copied once it is fitted."""
 
     def fit(self, X, y=None):
         self.lock_ = threading.Lock()
         return super().fit(X)
+
+
+class ItsOwnCopy(Keeper):
+    """Transformer whose copy is itself, such as a model in the memory of another device."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Part:
+    """Object that knows the transformer in which it is."""
+
+    def __init__(self, whole):
+        self.whole = weakref.ref(whole)
+
+
+class KnownByAPart(Keeper):
+    """Transformer whose copies have a part that still knows the first of them."""
+
+    def fit(self, X, y=None):
+        self.part_ = Part(self)
+        return super().fit(X)
+
+    def transform(self, X):
+        return Keeper.transform(self.part_.whole(), X)
 
 
 def marks(published):
@@ -146,20 +181,61 @@ def test_a_frozen_step_tells_no_teacher_of_another():
     assert max(seen) <= -(-len(PRIVATE) // 10)
 
 
-def test_what_cannot_be_copied_is_refused_before_anything_is_spent():
-    model = PrivateLogisticRegression(NoCopy(), classes=[0, 1], accountant=accountant())
-    frozen = FrozenEstimator(NoCopy().fit(POOL))
+@pytest.mark.parametrize("kind", [NoCopy, ItsOwnCopy, KnownByAPart])
+def test_what_cannot_be_copied_is_refused_before_anything_is_spent(kind):
+    inner = make_pipeline(kind(), StandardScaler())
+    model = PrivateLogisticRegression(inner, classes=[0, 1], accountant=accountant())
+    frozen = FrozenEstimator(kind().fit(POOL))
     for each in (
         model,
-        ensemble(PrivateChoice([make_pipeline(NoCopy(), LogisticRegression()), KeepingModel()])),
+        ensemble(PrivateChoice([make_pipeline(kind(), LogisticRegression()), KeepingModel()])),
         ensemble(LogisticRegression(), make_pipeline(frozen, LogisticRegression())),
+        ensemble(PrivateChoice([LogisticRegression(), KeepingModel()], scoring=LockedScorer())),
     ):
         with pytest.raises(ValueError, match="can't be copied"):
             each.fit(PRIVATE, LABELS, X_public=POOL)
         assert each.accountant.entries() == []
-    student = make_pipeline(NoCopy(), LogisticRegression())
+    student = make_pipeline(kind(), LogisticRegression())
     fitted = ensemble(student).fit(PRIVATE, LABELS, X_public=POOL)
     n_entries = len(fitted.accountant.entries())
     with pytest.raises(ValueError, match="can't be copied"):
         fitted.score_private(PRIVATE, LABELS, sigma=30.0)
     assert len(fitted.accountant.entries()) == n_entries
+
+
+class Counted(PrivacyAccountant):
+    """Keep the counts that are given to the door; answer as another run did, if given."""
+
+    outcomes = ()
+
+    def release(self, mechanism, counts, **options):
+        self.seen = [*getattr(self, "seen", []), np.array(counts)]
+        outcome = super().release(mechanism, counts, **options)
+        if len(self.outcomes) >= len(self.seen):
+            return self.outcomes[len(self.seen) - 1]
+        self.outcomes = (*self.outcomes, outcome)
+        return outcome
+
+
+def first_share(estimator, X, y):
+    """Score by the share of a class that the candidate was first shown."""
+    if not hasattr(estimator, "first_"):
+        estimator.first_ = float(y.mean())
+    return estimator.first_ if estimator.estimator.C == 1 else 0.5
+
+
+@pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+def test_what_a_scorer_keeps_on_a_student_moves_no_other_teachers_vote():
+    owners, outcomes, counts = np.arange(600) % 12, (), []
+    choice = PrivateChoice([LogisticRegression(), LogisticRegression(C=0.5)], scoring=first_share)
+    for replaced in range(-1, 12):
+        is_zero = (owners != replaced) & (np.arange(600) % 3 == 0)
+        labels = np.where(is_zero, 0, np.where(owners == replaced, 1, LABELS[:600]))
+        spender = Counted(80.0, 1e-5, unit="owner", allow_seeded=True)
+        spender.outcomes = outcomes
+        model = ensemble(choice, random_state=0).set_params(accountant=spender, n_teachers=4)
+        model.fit(PRIVATE[:600], labels, X_public=POOL, owners=owners)
+        outcomes = spender.outcomes
+        counts.append(spender.seen[-1].ravel())
+    moved = np.abs(counts[1:] - counts[0]).sum(axis=1) / 2
+    assert 0 < moved.max() <= 1

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from threadpoolctl import threadpool_info
 
 from secretballot.schema import RowSchema, choose_calls
 
@@ -342,8 +344,6 @@ def test_mutable_cells_are_copied():
 
 def test_functions_are_asked_on_one_thread_and_without_warnings():
     def warns(model, X):
-        import warnings
-
         warnings.warn("47.11", UserWarning, stacklevel=1)
         return X[:, :1]
 
@@ -352,3 +352,42 @@ def test_functions_are_asked_on_one_thread_and_without_warnings():
     calls = choose_calls(transformer, "transform", RowSchema.of(table(300)))
     assert calls.fresh_copies  # a lambda has no pickle, so that nothing tells whether it changed
     assert not calls(table(10)).failed.any()
+
+
+def test_threads_that_end_leave_the_calls_of_others_undisturbed():
+    """Rows in parts may be read by several threads of a program, such as a worker's."""
+    started, entered, done = (threading.Event() for _ in range(3))
+    failures, n_threads = [], []
+    before = [each["num_threads"] for each in threadpool_info()]
+
+    def first(model, X):
+        started.set()
+        entered.wait(60)
+        return X[:, :1]
+
+    def second(model, X):
+        if threading.current_thread() is not threading.main_thread():
+            entered.set()
+            done.wait(60)
+            warnings.warn("47.11", UserWarning, stacklevel=1)
+            n_threads.extend(each["num_threads"] for each in threadpool_info())
+        return X[:, :1]
+
+    entered.set()
+    early, late = calls_of(first), calls_of(second)
+    started.clear(), entered.clear()
+    rows = table(10)
+    threads = [
+        threading.Thread(target=lambda: (early(rows), done.set())),
+        threading.Thread(target=lambda: failures.append(late(rows).failed.any())),
+    ]
+    for thread in threads:
+        thread.start()
+        started.wait(60)
+    for thread in threads:
+        thread.join()
+    assert failures == [False]
+    assert set(n_threads) <= {1}
+    assert [each["num_threads"] for each in threadpool_info()] == before
+    with pytest.raises(UserWarning, match="are errors still"):
+        warnings.warn("are errors still", UserWarning, stacklevel=1)

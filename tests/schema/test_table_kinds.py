@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,6 +15,7 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
+from secretballot.ensemble import PrivateChoice
 from secretballot.schema import RowSchema
 
 RNG = np.random.default_rng(0)
@@ -167,3 +169,24 @@ def test_missing_public_values_name_the_pool_and_a_remedy():
         pytest.raises(ValueError, match="X_public does not match X"),
     ):
         regression().fit(X, Y, X_public=PublicData(pool))
+
+
+@pytest.mark.parametrize("make_public", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+def test_scores_and_choices_take_sparse_and_dense_rows_in_any_pair(make_public, make):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(460, 5)) * (rng.random((460, 5)) < 0.5)
+    pool, rows = make_public(numbers[:60]), make(numbers[60:])
+    labels = (numbers[60:, 0] > 0).astype(int)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(),
+        n_teachers=10,
+        student=PrivateChoice([LogisticRegression(), LogisticRegression(C=0.1)]),
+        classes=[0, 1],
+        accountant=PrivacyAccountant(80.0, 1e-5),
+        epsilon=40.0,
+        check_public_rows=False,
+    ).fit(rows, labels, X_public=pool)
+    score = ensemble.score_private(rows, labels, epsilon=20.0)
+    low, high = score.rows_interval
+    assert low - 0.02 <= ensemble.score(rows, labels) <= high + 0.02

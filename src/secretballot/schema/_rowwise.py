@@ -7,31 +7,34 @@ of its private rows are replaced by that row, in place.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import pickle
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse, vstack
-from threadpoolctl import threadpool_limits
+from scipy.sparse import csr_array, issparse, vstack
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.schema._copy_rows import copy_rows
 from secretballot.schema._frames import container_kind
+from secretballot.schema._undisturbed import undisturbed
 
 #: Rows that are stacked at a time: a multiple of the rows of a call.
 _STACKED_ROWS = 2**16
 _TIMED_CALLS = 3
+#: Types of objects in which no copied object is.
+_WITHOUT_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, str, bytes, int, float)
 
 
 class RowAnswers(NamedTuple):
@@ -80,22 +83,42 @@ class RowCalls:
 
     def __call__(self, rows: ArrayLike) -> RowAnswers:
         """Answer rows, read by the schema of the public row."""
+        with undisturbed():
+            if self.fresh_copies:
+                copies = private_copies(self.model, self.method, fresh=True)
+                return self._answers(rows, lambda table, _: call(copies(), self.method, table))
+            copied = private_copies(self.model, self.method, fresh=False)()
+            before = state_digest(copied)
+            answers = self._answers(rows, lambda table, _: call(copied, self.method, table))
+            if state_digest(copied) == before:
+                return answers
+            return self._answers(rows, self._call_unchanged)  # a private row changed the copy
+
+    def _call_unchanged(self, rows: Any, n_real: int) -> NDArray[Any]:
+        """Call a fresh copy, and fail if one of several private rows changes it."""
+        copied = copy_of(self.model, self.method)
+        before = state_digest(copied)
+        answers = call(copied, self.method, rows)
+        if n_real > 1 and state_digest(copied) != before:
+            raise ValueError("a private row changes the model")
+        return answers
+
+    def _answers(self, rows: ArrayLike, ask: Callable[[Any, int], NDArray[Any]]) -> RowAnswers:
+        """Answer rows by a function of the rows of a call and the number of private ones."""
         n_rows = _num_samples(rows)
         values, failed = np.repeat(self.answer, n_rows, axis=0), np.ones(n_rows, dtype=bool)
-        next_copy = private_copies(self.model, self.method, fresh=self.fresh_copies)
-        with undisturbed():
-            for first in range(0, n_rows, _STACKED_ROWS):
-                places = np.arange(first, min(first + _STACKED_ROWS, n_rows))
-                table = Stack.of([_safe_indexing(rows, places), self.pad])
-                answers = RowAnswers(values[first:], failed[first:])
-                for start in range(0, len(places), self.rows_per_call):
-                    real = np.arange(start, min(start + self.rows_per_call, len(places)))
-                    self._answer(next_copy, table, real, real - start, answers)
+        for first in range(0, n_rows, _STACKED_ROWS):
+            places = np.arange(first, min(first + _STACKED_ROWS, n_rows))
+            table = Stack.of([_safe_indexing(rows, places), self.pad])
+            answers = RowAnswers(values[first:], failed[first:])
+            for start in range(0, len(places), self.rows_per_call):
+                real = np.arange(start, min(start + self.rows_per_call, len(places)))
+                self._answer(ask, table, real, real - start, answers)
         return RowAnswers(values, failed)
 
     def _answer(
         self,
-        next_copy: Callable[[], Any],
+        ask: Callable[[Any, int], NDArray[Any]],
         table: Stack,
         real: NDArray[np.intp],
         places: NDArray[np.intp],
@@ -105,7 +128,7 @@ class RowCalls:
         indices = np.full(self.rows_per_call, table.n_rows - 1)
         indices[places] = real
         try:
-            answers = call(next_copy(), self.method, table.take(indices))
+            answers = ask(table.take(indices), len(real))
             if answers.dtype != self.answer.dtype or answers.shape[1:] != self.answer.shape[1:]:
                 raise ValueError("answers of another type or shape than the public row's")
         except MemoryError:
@@ -114,7 +137,7 @@ class RowCalls:
             if len(real) > 1:
                 half = len(real) // 2
                 for part in (slice(0, half), slice(half, None)):
-                    self._answer(next_copy, table, real[part], places[part], written)
+                    self._answer(ask, table, real[part], places[part], written)
             return
         written.values[real], written.failed[real] = answers[places], False
 
@@ -167,45 +190,70 @@ def as_array(answers: Any) -> NDArray[Any]:
     return np.asarray(answers.toarray() if hasattr(answers, "toarray") else answers)
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Run calls on one thread, with warnings ignored: they could raise, or quote private rows."""
-    with (
-        threadpool_limits(1),
-        parallel_config(backend="sequential"),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
-
-
 def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:
     """Return a function that returns a copy of a model: a fresh one each time, or one for all.
 
     Raises
     ------
     ValueError
-        If it can't be copied.
+        If it can't be copied, or shares what could keep rows with its copy.
     """
-    one = _copy(model, name)
-    return (lambda: _copy(model, name)) if fresh else (lambda: one)
+    one = copy_of(model, name)
+    part = _shared_part(model, one)
+    if part is not None:
+        raise _not_copied(name, f"the copy of a {type(part).__name__} in it is the same object")
+    return (lambda: copy_of(model, name)) if fresh else (lambda: one)
 
 
-def _copy(model: Any, name: str) -> Any:
+def copy_of(model: Any, name: str) -> Any:
+    """Return a deep copy, or raise ValueError."""
     try:
         copied = deepcopy(model)
-        error = "its copy is the same object" if copied is model else ""
     except MemoryError:
         raise
-    except Exception as exception:
-        error = f"{type(exception).__name__}: {exception}"
-    if error:
-        raise ValueError(
-            f"{name} is to answer private rows, and the object can't be copied ({error}). "
-            "Private rows are given to a copy that is dropped: an object that keeps rows would be "
-            "published with them. Give one that copy.deepcopy copies."
-        )
+    except Exception as error:
+        raise _not_copied(name, f"{type(error).__name__}: {error}") from error
     return copied
+
+
+def _not_copied(name: str, reason: str) -> ValueError:
+    return ValueError(
+        f"{name} is to answer private rows, and the object can't be copied ({reason}). "
+        "Private rows are given to a copy that is dropped: an object that keeps rows would be "
+        "published with them. Give one that copy.deepcopy copies."
+    )
+
+
+def _shared_part(model: Any, copied: Any) -> Any:
+    """Return an object that could keep rows and is in a model and its copy; None if none is.
+
+    That are objects that say themselves how they are copied, and targets of weak references.
+    """
+    parts = _parts(model)
+    for part in _parts(copied).values():
+        target = part() if isinstance(part, weakref.ref) else part
+        if id(target) not in parts or not hasattr(target, "__dict__"):
+            continue
+        is_own = isinstance(target, Enum) or type(target).__module__.startswith("secretballot.")
+        if not is_own and (target is not part or hasattr(type(target), "__deepcopy__")):
+            return target
+    return None
+
+
+def _parts(model: Any) -> dict[int, Any]:
+    """Return all objects within one by their id, but for functions, classes and modules."""
+    parts: dict[int, Any] = {}
+    to_do = [model]
+    while to_do:
+        part = to_do.pop()
+        if id(part) in parts or isinstance(part, _WITHOUT_PARTS):
+            continue
+        parts[id(part)] = part
+        if isinstance(part, np.ndarray):
+            to_do.extend(part.ravel().tolist() if part.dtype == np.dtype(object) else ())
+        else:
+            to_do.extend(gc.get_referents(part))
+    return parts
 
 
 def state_digest(model: Any) -> bytes | None:
@@ -235,7 +283,8 @@ class _Digest:
 class Stack:
     """Tables of one schema, one below the other, from which the rows of a call are taken.
 
-    The last row stands twice, so that no stack is a single row, whose layout could differ.
+    Rows are sparse if the last table, a public one, is. The last row stands twice, so that no stack
+    is a single row, whose layout could differ.
     """
 
     def __init__(self, n_rows: int, take: Callable[[NDArray[np.intp]], Any]) -> None:
@@ -252,8 +301,11 @@ class Stack:
         if kind == "polars":
             frame = sys.modules["polars"].concat(tables, rechunk=True)
             return cls(n_rows, lambda indices: copy_rows(frame[indices]))
-        if issparse(tables[0]):
-            matrix = vstack(tables, format="csr")
+        if any(map(issparse, tables)):
+            matrix = vstack([csr_array(table) for table in tables], format="csr")
+            if not issparse(tables[-1]):
+                return cls(n_rows, lambda indices: matrix[indices].toarray())
+            matrix = type(tables[-1].tocsr())(matrix)  # csr_matrix and csr_array differ in products
             return cls(n_rows, lambda indices: _canonical(matrix[indices]))
         if isinstance(tables[0], np.ndarray):
             array = np.concatenate(tables)

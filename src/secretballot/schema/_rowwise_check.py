@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +11,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.schema._frames import columns_of, container_kind
+from secretballot.schema._models_behind import models_behind
 from secretballot.schema._row_schema import RowSchema
 from secretballot.schema._rowwise import (
     RowCalls,
     Stack,
     as_array,
     call,
+    copy_of,
     private_copies,
     state_digest,
-    undisturbed,
 )
+from secretballot.schema._undisturbed import undisturbed
+from secretballot.schema._varied_rows import broken_rows, float_columns, with_floats
 
 #: Rows of a call that are tried, the fastest first. Eight rows fit one tile of the products of
 #: matrices that were measured. A call of one row needs no check.
@@ -37,10 +38,6 @@ _MOST_ARRANGEMENTS = 20
 _MOST_BORDERS, _BITS = 16, 53
 #: Public seed: nothing private is drawn.
 _SEED = 20_160_817
-#: Cell that no public row has.
-_UNSEEN = "unseen 20160817"
-#: Attributes under which fitted models keep the model that answers for them.
-_INNER = ("best_estimator_", "estimator_", "estimator", "model")
 
 
 def choose_calls(
@@ -145,7 +142,10 @@ class _Check:
 
     def _use_fresh_copies(self) -> None:
         self.fresh_copies = True
-        self._copies = private_copies(self.model, self.name, fresh=True)
+        self._copies = self._new_copies()
+
+    def _new_copies(self) -> Callable[[], Any]:
+        return lambda: copy_of(self.model, self.name)
 
     def _call(self, rows: Any) -> NDArray[Any]:
         self.n_calls += 1
@@ -164,19 +164,26 @@ class _Check:
         return False
 
     def _repeats(self, table: Stack) -> bool:
-        """Return True if single rows have the same answers when they are asked again."""
+        """Return True if single rows have the same answers when they are asked again, or first."""
         rows = np.arange(min(_REPEATED, self._n_natural))
         first, second = (
             np.concatenate([self._call(table.take(rows[[row]])) for row in order])
             for order in (rows, rows[::-1])
         )
-        return first.dtype == second.dtype and bool(_same_rows(first, second[::-1]).all())
+        copies = self._new_copies()
+        alone = np.concatenate(
+            [call(copies(), self.method, table.take(rows[[row]])) for row in rows]
+        )
+        return all(
+            first.dtype == other.dtype and bool(_same_rows(first, other).all())
+            for other in (second[::-1], alone)
+        )
 
     def _sort_broken_rows(self) -> tuple[list[Any], list[Any]]:
         """Return broken rows that make a call fail, one of a kind, and tables of the others."""
         sample, size = self.schema.sample, CALL_SIZES[0]
         raising, companions = [], []
-        for broken in _broken_rows(self.schema):
+        for broken in broken_rows(self.schema):
             table = Stack.of([sample, broken])
             rows = _num_samples(sample) + np.arange(self._n_natural)
             if not self._raises(table, rows, size):
@@ -194,7 +201,7 @@ class _Check:
         Rounding shows there, even if the answers are classes. Calls have so many rows.
         """
         sample = self.schema.sample
-        numbers = _float_columns(sample)
+        numbers = float_columns(sample)
         if numbers is None or len(natural) < 2:
             return None
         pairs = self._rng.integers(len(natural), size=(2, 40 * _MOST_BORDERS))
@@ -211,7 +218,7 @@ class _Check:
             """Move numbers of the first rows towards the last ones."""
             with np.errstate(invalid="ignore", over="ignore"):
                 moved = (1 - shares[:, None]) * first[rows] + shares[:, None] * last[rows]
-            return _with_floats(_safe_indexing(sample, pairs[0][rows]), moved)
+            return with_floats(_safe_indexing(sample, pairs[0][rows]), moved)
 
         rows = np.repeat(np.arange(n_pairs), n_points)
         for _ in range(int(np.ceil(_BITS / np.log2(n_points + 1)))):
@@ -240,7 +247,9 @@ class _Check:
         for number, indices in enumerate(rows.arrangements(size, self._rng)):
             before = self.n_calls
             try:
-                outputs = dict(self._outputs(rows.table.take(indices)))
+                # A copy that was never called has the same answers as one that was.
+                copies = self._copies if number % 2 == 0 else self._new_copies()
+                outputs = dict(self._outputs(rows.table.take(indices), copies))
             except MemoryError:
                 raise
             except Exception:
@@ -254,14 +263,20 @@ class _Check:
                 break
         return ""
 
-    def _outputs(self, rows: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    def _outputs(self, rows: Any, copies: Callable[[], Any]) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the answers, and those of the steps and scores within the model, by name.
 
         Rounding shows in these where classes, or later steps, hide it.
         """
-        model = self._copies()
-        inner = _inner_model(model)
-        *steps, (_, last) = getattr(inner, "steps", [("", inner)])
+        for where, model in models_behind(copies()):
+            for name, answers in self._parts(model, rows):
+                yield name + where, answers
+        self.n_calls += 1
+        yield self.name, call(copies(), self.method, rows)
+
+    def _parts(self, model: Any, rows: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the answers of a model's steps, and the scores of the last one, until one fails."""
+        *steps, (_, last) = getattr(model, "steps", [("", model)])
         table = rows
         for name, step in steps:
             if step is None or isinstance(step, str):
@@ -270,19 +285,16 @@ class _Check:
             try:
                 table = step.transform(table)
             except Exception:
-                break
+                return
             yield f"the step {name!r}", _comparable(table)
-        else:
-            for score in ("decision_function", "predict_proba", "transform"):
-                if score != self.method and hasattr(last, score):
-                    self.n_calls += 1
-                    try:
-                        answers = _comparable(getattr(last, score)(table))
-                    except Exception:
-                        continue
-                    yield f"{type(last).__name__}.{score}", answers
-        self.n_calls += 1
-        yield self.name, call(self._copies(), self.method, rows)
+        for score in ("decision_function", "predict_proba", "transform"):
+            if score != self.method and hasattr(last, score):
+                self.n_calls += 1
+                try:
+                    answers = _comparable(getattr(last, score)(table))
+                except Exception:
+                    continue
+                yield f"{type(last).__name__}.{score}", answers
 
 
 @dataclass(frozen=True)
@@ -356,17 +368,10 @@ class _Seen:
         return bool(_same_rows(answers, known[indices]).all())
 
 
-def _inner_model(model: Any) -> Any:
-    """Return the model within wrappers that answers for them."""
-    for name in _INNER:
-        inner = vars(model).get(name) if hasattr(model, "__dict__") else None
-        if inner is not None and (hasattr(inner, "predict") or hasattr(inner, "transform")):
-            return _inner_model(inner)
-    return model
-
-
 def _comparable(answers: Any) -> NDArray[Any]:
-    """Return answers as an array; of sparse rows a digest of each."""
+    """Return answers as an array; of sparse rows a digest of each, of lists by label all labels."""
+    if isinstance(answers, list) and answers and all(np.ndim(each) == 2 for each in answers):
+        return np.concatenate([as_array(each) for each in answers], axis=1)
     if not issparse(answers):
         return as_array(answers)
     rows = csr_array(answers)
@@ -381,95 +386,3 @@ def _same_rows(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
     """Compare rows bit for bit, but for signs of zeros and kinds of NaN."""
     same = np.asarray((first == second) | ((first != first) & (second != second)))
     return np.asarray(same.reshape(len(same), -1).all(axis=1))
-
-
-def _float_columns(table: Any) -> NDArray[Any] | None:
-    """Return the columns of floats as an array; None if there are none."""
-    if isinstance(table, np.ndarray):
-        return np.nan_to_num(table) if table.dtype.kind == "f" and table.ndim == 2 else None
-    places = _float_places(table)
-    if not places:
-        return None
-    columns = columns_of(table)
-    return np.nan_to_num(np.column_stack([np.asarray(columns[place]) for place in places]))
-
-
-def _float_places(table: Any) -> list[int]:
-    """Return the positions of the columns of floats of a data frame."""
-    if container_kind(table) == "polars":
-        return [i for i, dtype in enumerate(table.dtypes) if dtype.is_float()]
-    if container_kind(table) == "pandas":
-        dtypes = enumerate(table.dtypes)
-        return [i for i, t in dtypes if isinstance(t, np.dtype) and t.kind == "f"]
-    return []
-
-
-def _with_floats(table: Any, numbers: NDArray[Any]) -> Any:
-    """Return a table with other numbers in its columns of floats."""
-    if isinstance(table, np.ndarray):
-        return numbers.astype(table.dtype)
-    places = _float_places(table)
-    if container_kind(table) == "polars":
-        polars = sys.modules["polars"]
-        return table.with_columns(
-            polars.Series(table.columns[place], column).cast(table.dtypes[place])
-            for place, column in zip(places, numbers.T, strict=True)
-        )
-    table = table.reset_index(drop=True)
-    for place, column in zip(places, numbers.T, strict=True):
-        table.isetitem(place, column.astype(table.dtypes.iloc[place]))
-    return table
-
-
-def _broken_rows(schema: RowSchema) -> Iterator[Any]:
-    """Yield public rows with one cell missing, unseen or huge, as the schema reads private ones.
-
-    Columns take turns.
-    """
-    for cell in (None, _UNSEEN, 1, -1):
-        try:
-            cells = _with_cells(schema.sample, cell)
-            if cells is not None:
-                yield schema.read(cells).table
-        except (TypeError, ValueError, OverflowError):
-            continue  # the schema can't read such cells, and so no private row has them
-
-
-def _with_cells(sample: Any, cell: str | int | None) -> Any:
-    """Return public rows with another cell each: missing, a text, or a huge number of a sign.
-
-    None if it makes no sense in such a table.
-    """
-    rows = np.arange(_num_samples(sample))
-    dtype = getattr(sample, "dtype", None)
-    if dtype is not None and dtype.kind in "biuf":
-        if isinstance(cell, str):
-            return None
-        number = np.nan if cell is None else cell * _largest(dtype)
-        changed = sample.astype(np.float64)
-        if issparse(sample):
-            changed = changed.tocsr()
-            changed.data[changed.indptr[:-1][np.diff(changed.indptr) > 0]] = number
-            return changed
-        flat = changed.reshape(len(rows), -1)
-        flat[rows, rows % flat.shape[1]] = number
-        return changed
-    if isinstance(sample, list | tuple) or np.ndim(sample) == 1:
-        is_text = all(isinstance(row, str) for row in sample)
-        return [cell if row % 2 else sample[row] for row in rows] if is_text else None
-    columns = [np.array(column, dtype=object) for column in columns_of(sample)]
-    for place, column in enumerate(columns):
-        huge = cell * _largest(columns_of(sample)[place].dtype) if isinstance(cell, int) else cell
-        column[rows % len(columns) == place] = huge
-    return np.stack(columns, axis=1)
-
-
-def _largest(dtype: Any) -> float:
-    """Return the largest number of a type; of types that hold none, that of a double."""
-    try:
-        plain = np.dtype(str(dtype).lower())
-    except TypeError:
-        plain = np.dtype(np.float64)
-    if plain.kind in "iu":
-        return int(np.iinfo(plain).max)
-    return float(np.finfo(plain if plain.kind == "f" else np.float64).max)

@@ -28,6 +28,7 @@ from secretballot.schema import (
     RowSchema,
     check_row_independence,
     choose_calls,
+    copy_rows,
     private_copies,
 )
 from secretballot.scoring import People
@@ -82,6 +83,7 @@ class StudentChoice:
                 "teachers of rows in parts are not asked for that: leave scoring out, which counts "
                 "right answers."
             )
+        private_copies(student.scorer(), "scoring", fresh=False)  # refused now, as below
         choice = cls(ensemble, data, labelling, student, student.expand())
         for candidate in choice.candidates:
             fitted = try_student(
@@ -266,14 +268,11 @@ def _votes_for_candidates(
         samples = (
             (data.X_public, _predictions(index, data, teachers)) for index in range(len(teachers))
         )
-    assert data.schema is not None
-    copies = []
-    for candidate in candidates:
-        # What one teacher's rows leave in a candidate must not reach the next one's vote.
-        fresh = choose_calls(candidate, "predict", data.schema, 1).fresh_copies
-        copies.append(private_copies(candidate, "predict", fresh=fresh))
+    # What one teacher's rows leave in a candidate, in the scorer, or in public rows, must not reach
+    # the next one's vote.
+    copies = [private_copies(candidate, "predict", fresh=True) for candidate in candidates]
     votes = [
-        _best(index, [copy() for copy in copies], deepcopy(scorer), X, y)
+        _best(index, [copy() for copy in copies], deepcopy(scorer), copy_rows(X), y)
         for index, (X, y) in enumerate(samples)
     ]
     return np.array(votes, dtype=np.intp)
