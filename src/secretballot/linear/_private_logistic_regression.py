@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from secretballot._fit_state import restored_on_failure
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.distributed import PrivateParts
@@ -318,7 +319,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
             spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        fitted = run_fit(self, X, y, X_public, owners, budgets)
+        with restored_on_failure(self):
+            fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._output = fitted.response.output(fitted.rounds)
         self.classes_ = self._output.class_values()
         self._keep_fit(fitted)

@@ -23,7 +23,7 @@ from secretballot.scoring import PrivatePredictor
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (
     "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
-    "label."
+    "label; if their labels were released (pool_labels_), fit_student trains one on them."
 )
 STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 
@@ -42,11 +42,11 @@ class _StudentMethod:
         if ensemble is None:
             return self.method
         name = self.method.__name__
-        if ensemble.student is None:
+        if ensemble.student is None and "student_" not in vars(ensemble):
             raise AttributeError(
                 f"student=None, so there is no {name}: give student=, an estimator to train on "
-                "the labels of X_public (fit again). Private labels of single rows cost budget: "
-                "predict_private."
+                "the labels of X_public (fit again, or fit_student). Private labels of single "
+                "rows cost budget: predict_private."
             )
         if name == "predict_proba":  # some students have it only after fit
             getattr(vars(ensemble).get("student_", ensemble.student), name)
