@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -181,3 +181,24 @@ def test_trained_teachers_are_a_result():
     assert len(fitted.predict_private(POOL[:3]).labels) == 3
     with pytest.raises(NotFittedError, match="fit_student"):
         fitted.predict(POOL)
+
+
+def test_logarithms_of_probabilities():
+    linear = PrivateLogisticRegression(classes=[0, 1], accountant=budget())
+    linear.fit(X, y, X_public=PublicData(POOL))
+    voted = ensemble(accountant=budget(60.0)).fit(X, y, X_public=POOL)
+    for model in (linear, voted, voted.to_student()):
+        assert np.array_equal(model.predict_log_proba(POOL), np.log(model.predict_proba(POOL)))
+    never = ensemble(accountant=budget(60.0), classes=[0, 1, 2]).fit(X, y, X_public=POOL)
+    assert (never.predict_log_proba(POOL)[:, 2] == -np.inf).all()
+    without = ensemble(student=RidgeClassifier(), accountant=budget(60.0))
+    assert not hasattr(without.fit(X, y, X_public=POOL), "predict_log_proba")
+
+
+def test_share_of_a_budget_with_levels():
+    accountant = PrivacyAccountant({"strict": 1.0, "loose": 3.0}, 1e-5)
+    assert accountant.remaining().share == 1.0
+    accountant.release(GNMax(sigma=20.0), [[30, 0]])
+    by_level = accountant.remaining()
+    assert by_level.share == by_level["strict"].share < by_level["loose"].share
+    assert accountant.spent().share == accountant.spent()["strict"].share

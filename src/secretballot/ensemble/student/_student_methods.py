@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._errors import GIVE_BUDGET
+from secretballot._numbers import log_probabilities
 from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import matching_rows
@@ -48,7 +49,8 @@ class _StudentMethod:
                 "the labels of X_public (fit again, or fit_student). Private labels of single "
                 "rows cost budget: predict_private."
             )
-        if name == "predict_proba":  # some students have it only after fit
+        if name in ("predict_proba", "predict_log_proba"):  # some students have it only after fit
+            name = "predict_proba"
             getattr(vars(ensemble).get("student_", ensemble.student), name)
         return MethodType(self.method, ensemble)
 
@@ -139,6 +141,20 @@ class StudentMethods:
         """
         self._check_student()
         return self.to_student().predict_proba(matching_rows(self, X, "X"))
+
+    @_StudentMethod
+    def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
+        """Predict logarithms of class probabilities with the student. Free.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        return log_probabilities(self.predict_proba(X))
 
     @_StudentMethod
     def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
