@@ -39,6 +39,7 @@ LAYERS = {
     "_sklearn_compat": 4,
     "_budget_report": 5,
     "_estimator_progress": 4,
+    "_fit_state": 0,
     "_owners": 5,
     "schema": 5,
     "distributed": 6,

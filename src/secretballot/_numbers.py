@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Key of a parameter that has one number for all levels.
 _EVERYONE = "*"
@@ -109,3 +110,9 @@ def check_unmasked(name: str, values: object) -> None:
             f"{name} is a masked array, and its mask would be lost: masked values would count. "
             "Leave them out, or give a plain array with values in their place."
         )
+
+
+def log_probabilities(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute logarithms; that of 0 is minus infinity, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probabilities))

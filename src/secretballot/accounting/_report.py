@@ -127,6 +127,13 @@ def by_level_view(reports: Sequence[PrivacySpent] | Sequence[PrivacyRemaining]) 
 class ByLevel(dict[str, Report], Shown):
     """Reports by level: a dict that is shown as one table."""
 
+    @property
+    def share(self) -> float:
+        """Share of the level that ends first: the most spent, or the least that remains."""
+        shares = [report.share for report in self.values()]
+        is_spent = any(isinstance(report, PrivacySpent) for report in self.values())
+        return max(shares) if is_spent else min(shares)
+
     def _view(self) -> View:
         return by_level_view(list(self.values())) if self else View("ByLevel", ())
 

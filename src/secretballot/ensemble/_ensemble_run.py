@@ -54,8 +54,14 @@ class EnsembleFit:
     teachers: list[Teacher] | StoredTeachers = field(default_factory=list)
     mechanism: Mechanism | None = None
     pool_labels: PrivateLabels | None = None
+    train_student: Callable[[Learner], Any] | None = None
     student: Any = None
     privacy: dict[str, Any] = field(default_factory=dict)  # guarantee of the released labels
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether labels were released."""
+        return self.pool_labels is not None
 
 
 @with_callbacks
@@ -133,22 +139,32 @@ def _run(
             progress.paid()
             task.counts = _report_answers(progress, labels, ensemble.accountant)
         fitted.privacy = labelling.privacy(ensemble._check_accountant())
+        train = partial(
+            fit_student,
+            X_public=data.X_public,
+            labels=labels,
+            classes=data.target.classes,
+            unanswered=ensemble.unanswered,
+            randomness=labelling.randomness,
+            vote_noise=vote_noise(mechanism, data.facts.plan, len(labels.labels)),
+        )
+        fitted.train_student = train
         if ensemble.student is not None:
             with progress.task("fit student"):
-                train = partial(
-                    fit_student,
-                    X_public=data.X_public,
-                    labels=labels,
-                    classes=data.target.classes,
-                    unanswered=ensemble.unanswered,
-                    randomness=labelling.randomness,
-                    vote_noise=vote_noise(mechanism, data.facts.plan, len(labels.labels)),
-                )
-                if choice is None:
-                    fitted.student = train(ensemble.student)
-                else:
-                    fitted.student = choice.choose(train, fitted.teachers)
-                    fitted.privacy = labelling.privacy(ensemble._check_accountant())
+                try:
+                    if choice is None:
+                        fitted.student = train(ensemble.student)
+                    else:
+                        fitted.student = choice.choose(train, fitted.teachers)
+                        fitted.privacy = labelling.privacy(ensemble._check_accountant())
+                except Warning:  # where warnings are errors
+                    raise
+                except Exception as error:
+                    # The labels are paid for: they must not end in an error.
+                    warn(
+                        "there is no student_. The labels are kept in pool_labels_, and "
+                        f"fit_student trains another on them, free of charge. {error}"
+                    )
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
@@ -225,7 +241,7 @@ def _label(
     choice.reserve()
     try:
         return labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
-    except Exception:
+    except BaseException:
         choice.cancel()
         raise
 

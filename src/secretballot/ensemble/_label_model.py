@@ -1,7 +1,8 @@
-"""Multi-label model of the labels that vary, with constant labels beside them."""
+"""Models whose learners take other labels than there are: positions, or only those that vary."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,10 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows
 
 
-class LabelModel:
-    """Model of the labels at some positions (a single one twice); the others are constant."""
+class _WrappedModel:
+    """Base class of a model around another, with the attributes of that."""
 
-    def __init__(self, model: Any, varying: NDArray[np.intp], constant: NDArray[Any]) -> None:
-        self.model = model
-        self.varying = varying
-        self.constant = constant
+    model: Any
 
     def __getattr__(self, name: str) -> Any:
         # Attributes of a student, such as its number of features.
@@ -34,6 +32,41 @@ class LabelModel:
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+class EncodedModel(_WrappedModel):
+    """Model that learned positions in `classes_`: some learners take 0, 1, 2 and no gaps."""
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self.model = model
+        self.classes_ = classes
+
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Return the class of each row."""
+        return self.classes_[np.asarray(self.model.predict(X), dtype=np.intp)]
+
+
+def fit_classes(estimator: Learner, X: Rows, y: NDArray[Any]) -> Any:
+    """Fit a copy on classes, or on their positions if it can't learn them as they are."""
+    try:
+        return deepcopy(clone(estimator)).fit(X, y)
+    except ValueError as error:
+        classes, codes = np.unique(y, return_inverse=True)
+        if (codes == y).all() or (y == -1).any():  # -1 marks rows without a label
+            raise
+        try:
+            return EncodedModel(deepcopy(clone(estimator)).fit(X, codes), classes)
+        except ValueError:
+            raise error from None
+
+
+class LabelModel(_WrappedModel):
+    """Model of the labels at some positions (a single one twice); the others are constant."""
+
+    def __init__(self, model: Any, varying: NDArray[np.intp], constant: NDArray[Any]) -> None:
+        self.model = model
+        self.varying = varying
+        self.constant = constant
 
     def predict(self, X: Rows) -> NDArray[Any]:
         """Return all labels, shape (n_rows, n_labels)."""

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._fit_state import restored_on_failure
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -31,7 +32,7 @@ from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
-from secretballot.ensemble.student import UNFITTED, StudentMethods
+from secretballot.ensemble.student import NO_STUDENT, UNFITTED, PrivateChoice, StudentMethods
 from secretballot.mechanisms import Mechanism
 from secretballot.schema import column_names
 from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
@@ -47,7 +48,7 @@ _NO_WEIGHTS = (
 _FITTED = (
     *("classes_", "feature_names_in_", "mechanism_", "n_answered_", "n_features_in_"),
     *("n_teachers_", "pool_labels_", "public_rows_check_", "student_"),
-    *("_label_names", "_labelling", "_privacy", "_row_schema", "_teachers"),
+    *("_label_names", "_labelling", "_privacy", "_row_schema", "_teachers", "_train_student"),
 )
 
 
@@ -319,15 +320,48 @@ class PrivateTeacherEnsemble(
             If no public row fits the budget. The teachers are kept.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        for name in _FITTED:
-            self.__dict__.pop(name, None)
         check_parameters(self)
-        fitted = EnsembleFit()
-        try:
-            run_fit(self, fitted, FitArguments(X, y, X_public, owners, budgets))
-        finally:
-            self._set_fitted(fitted)
-        self._label_names = None if y is None else column_names(y)
+        fitted, was_fitted = EnsembleFit(), "_teachers" in vars(self)
+        with restored_on_failure(
+            self, unless=lambda: fitted.is_paid or (bool(fitted.teachers) and not was_fitted)
+        ):
+            for name in _FITTED:
+                self.__dict__.pop(name, None)
+            try:
+                run_fit(self, fitted, FitArguments(X, y, X_public, owners, budgets))
+            finally:
+                self._set_fitted(fitted)
+                self._label_names = None if y is None else column_names(y)
+        return self
+
+    def fit_student(self, student: Learner | None = None) -> PrivateTeacherEnsemble:
+        """Train a student on the labels that were released for ``X_public``. Free of charge.
+
+        It takes the place of ``student_``, also of one that could not learn from the labels.
+
+        Parameters
+        ----------
+        student : estimator, default=None
+            None: the parameter `student`.
+
+        Returns
+        -------
+        self : PrivateTeacherEnsemble
+            The ensemble, with the new ``student_``.
+
+        Raises
+        ------
+        ValueError
+            If there is no student to train, or it can't learn from the labels.
+        """
+        check_is_fitted(self, "pool_labels_", msg=NO_STUDENT)
+        learner = self.student if student is None else student
+        if learner is None or isinstance(learner, PrivateChoice):
+            raise ValueError(
+                f"student={learner!r}: give an estimator to train on pool_labels_; a choice among "
+                "several on private rows is made by fit."
+            )
+        self.student_ = self._train_student(learner)
         return self
 
     def _set_fitted(self, fitted: EnsembleFit) -> None:
@@ -346,6 +380,8 @@ class PrivateTeacherEnsemble(
         if fitted.pool_labels is not None:
             self.pool_labels_, self._privacy = fitted.pool_labels, fitted.privacy
             self.n_answered_ = fitted.pool_labels.n_answered
+        if fitted.train_student is not None:
+            self._train_student = fitted.train_student
         if fitted.student is not None:
             self.student_ = fitted.student
 

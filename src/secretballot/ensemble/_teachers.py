@@ -14,7 +14,7 @@ from sklearn.base import clone
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _safe_indexing, drop_callbacks
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows, Teacher
-from secretballot.ensemble._label_model import fit_labels
+from secretballot.ensemble._label_model import fit_classes, fit_labels
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._target import as_target
 from secretballot.ensemble._teacher_ballots import ConstantTeacher, error_text
@@ -57,7 +57,7 @@ def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher
             teacher = deepcopy(clone(estimator))
             seed_estimator(teacher, shard.seed)
             if shard.y.ndim == 1:
-                return teacher.fit(shard.X, shard.y)
+                return fit_classes(teacher, shard.X, shard.y)
             return fit_labels(teacher, shard.X, shard.y, np.ones(shard.y.shape, dtype=bool))
         except MemoryError:
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -254,13 +255,13 @@ def _run(
         )
         features, _ = feature_map(model, data, first_kind(model), size, placed)
         rows, public = data.private.rows(features), public_features(data, features)
-    reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
-    reservations = [reservation]
-    if pairs is not None:
-        reservations.append(accountant.reserve(pairs.mechanism, 1, scope=scope, note=note))
-    progress.paid()
-    with progress.task("ask private rows", n_releases + len(reservations) - 1) as task:
-        releases = _Releases(accountant, reservation, randomness, scope, note, task)
+    plans = [(mechanism, n_releases), *([] if pairs is None else [(pairs.mechanism, 1)])]
+    with (
+        _reserved(accountant, plans, scope=scope, note=note) as reservations,
+        progress.task("ask private rows", n_releases + len(plans) - 1) as task,
+    ):
+        progress.paid()
+        releases = _Releases(accountant, reservations[0], randomness, scope, note, task)
         pair_plan = None
         if pairs is not None:
             pair_releases = _Releases(
@@ -288,8 +289,6 @@ def _run(
             )
             plan = replace(plan, rival=RivalPlan(other_plan, n_pilot))
         fitted = response.run_rounds(plan)
-    for reservation in reservations:
-        accountant.settle(reservation)
     progress.end()
     data.private.warn_misfits()
     n_squared = data.total**2 / data.n_people
@@ -318,6 +317,25 @@ def _run(
         unknown_cells=_unknown_cells(model, data, fitted),
         is_monotone=bool(data.directions.any()),
     )
+
+
+@contextmanager
+def _reserved(
+    accountant: PrivacyAccountant,
+    plans: Sequence[tuple[VectorSum, int]],
+    *,
+    scope: Scope,
+    note: Mapping[str, object],
+) -> Iterator[list[Reservation]]:
+    """Pay for the releases of some plans; what was not drawn is refunded, whatever happens."""
+    reservations: list[Reservation] = []
+    try:
+        for mechanism, n_rows in plans:
+            reservations.append(accountant.reserve(mechanism, n_rows, scope=scope, note=note))
+        yield reservations
+    finally:
+        for reservation in reservations:
+            accountant.settle(reservation)
 
 
 def _check_public_rows(model: LinearModel, data: FitInput) -> None:

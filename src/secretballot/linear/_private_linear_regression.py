@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._fit_state import restored_on_failure
 from secretballot._numbers import check_number
 from secretballot._row_order import check_lengths
 from secretballot._sklearn_compat import _fit_context, _num_samples
@@ -286,7 +287,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
             spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        fitted = run_fit(self, X, y, X_public, owners, budgets)
+        with restored_on_failure(self):
+            fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._keep_fit(fitted)
         low, high = check_target_bounds(self.target_bounds)
         half = (high - low) / 2

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from secretballot._fit_state import restored_on_failure
+from secretballot._numbers import log_probabilities
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.distributed import PrivateParts
@@ -318,7 +320,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
             spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        fitted = run_fit(self, X, y, X_public, owners, budgets)
+        with restored_on_failure(self):
+            fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._output = fitted.response.output(fitted.rounds)
         self.classes_ = self._output.class_values()
         self._keep_fit(fitted)
@@ -358,6 +361,19 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         """
         scores = self._scores(X)
         return self._output.probabilities(scores)
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the logarithms of `predict_proba`. Free of charge.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        return log_probabilities(self.predict_proba(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, or 0 and 1 for each label. Free of charge.

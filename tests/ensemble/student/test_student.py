@@ -111,7 +111,7 @@ def test_labels_are_kept_if_the_student_fails(ensemble, private, public):
             return super().fit(X, y)
 
     ensemble.set_params(student=Failing())
-    with pytest.raises(ValueError, match="kept in pool_labels_.*I don't feel like it"):
+    with pytest.warns(UserWarning, match="kept in pool_labels_.*I don't feel like it"):
         ensemble.fit(*private, X_public=public[0])
     assert ensemble.pool_labels_.answered.sum() == 30
     assert len(ensemble._teachers) == 10

@@ -7,10 +7,15 @@ from secretballot.ensemble.student._noisy_vote_logistic_regression import (
 from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._student_choice import StudentChoice, labels_share
-from secretballot.ensemble.student._student_methods import UNFITTED, StudentMethods
+from secretballot.ensemble.student._student_methods import (
+    NO_STUDENT,
+    UNFITTED,
+    StudentMethods,
+)
 from secretballot.ensemble.student._trial import try_student
 
 __all__ = [
+    "NO_STUDENT",
     "UNFITTED",
     "NoisyVoteLogisticRegression",
     "PrivateChoice",

@@ -17,7 +17,7 @@ from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._frozen_parties import last_step
-from secretballot.ensemble._label_model import fit_labels
+from secretballot.ensemble._label_model import fit_classes, fit_labels
 from secretballot.ensemble._private_labels import PrivateLabels, encode
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 
@@ -69,7 +69,7 @@ def _fit_on_classes(
     if unanswered == "drop":
         X_public, codes = _safe_indexing(X_public, answered), codes[answered]
     try:
-        return clone(student).fit(X_public, codes)
+        return fit_classes(student, X_public, codes)
     except ValueError as error:
         if len(released_codes) > 1:
             raise _unfitted(student, f"the {len(answered)} answered rows", error) from error

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from secretballot._numbers import log_probabilities
 from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
@@ -163,3 +164,17 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         probabilities = np.zeros((len(learned), len(self.classes_)), dtype=learned.dtype)
         probabilities[:, codes[codes >= 0]] = learned[:, codes >= 0]
         return probabilities
+
+    @available_if(lambda student: hasattr(student.estimator, "predict_proba"))
+    def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        return log_probabilities(self.predict_proba(X))

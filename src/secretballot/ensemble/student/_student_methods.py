@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._errors import GIVE_BUDGET
+from secretballot._numbers import log_probabilities
 from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import matching_rows
@@ -23,7 +24,7 @@ from secretballot.scoring import PrivatePredictor
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (
     "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
-    "label."
+    "label; if their labels were released (pool_labels_), fit_student trains one on them."
 )
 STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 
@@ -42,13 +43,14 @@ class _StudentMethod:
         if ensemble is None:
             return self.method
         name = self.method.__name__
-        if ensemble.student is None:
+        if ensemble.student is None and "student_" not in vars(ensemble):
             raise AttributeError(
                 f"student=None, so there is no {name}: give student=, an estimator to train on "
-                "the labels of X_public (fit again). Private labels of single rows cost budget: "
-                "predict_private."
+                "the labels of X_public (fit again, or fit_student). Private labels of single "
+                "rows cost budget: predict_private."
             )
-        if name == "predict_proba":  # some students have it only after fit
+        if name in ("predict_proba", "predict_log_proba"):  # some students have it only after fit
+            name = "predict_proba"
             getattr(vars(ensemble).get("student_", ensemble.student), name)
         return MethodType(self.method, ensemble)
 
@@ -139,6 +141,20 @@ class StudentMethods:
         """
         self._check_student()
         return self.to_student().predict_proba(matching_rows(self, X, "X"))
+
+    @_StudentMethod
+    def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
+        """Predict logarithms of class probabilities with the student. Free.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        return log_probabilities(self.predict_proba(X))
 
     @_StudentMethod
     def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
