@@ -151,6 +151,7 @@ class ChildTotals:
     """Sums of a child budget, and its state."""
 
     grant: Grant
+    scope: str | None = None  # in which its parent was charged
     charges: Costs = field(default_factory=dict)
     n_releases: int = 0
     n_rows: int = 0

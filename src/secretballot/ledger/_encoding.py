@@ -41,8 +41,11 @@ def to_json(value: object, source: str) -> str:
 
 @lru_cache(maxsize=1024)
 def check_description(text: str) -> None:
-    """Check that a recorded text is JSON as `to_json` writes it; ValueError if not."""
-    to_json(json.loads(text), "a description")
+    """Check that a recorded text is JSON as `to_json` writes a dict; ValueError if not."""
+    description = json.loads(text)
+    to_json(description, "a description")
+    if not isinstance(description, dict):
+        raise ValueError("a description is a dict")
 
 
 def _depth(value: object) -> int:

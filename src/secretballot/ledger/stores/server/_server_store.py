@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from secretballot._errors import LedgerError
@@ -246,13 +247,22 @@ def _slots_before(rows: Rows) -> Slots:
     """Read the mark of the last place before this one that the machine has seen the ledger in."""
     assert isinstance(rows, ServerRows)
     moves = "SELECT mechanism FROM {entry} WHERE mechanism LIKE ? ORDER BY sequence DESC"
-    moved = [json.loads(text) for (text,) in rows.fetch(moves, ('{"event": "moved"%',))]
-    made = [place for (place,) in rows.fetch("SELECT place FROM {header}")]
-    for place in [*(entry["place"] for entry in moved), *made]:
+    recorded = [_place(text) for (text,) in rows.fetch(moves, ('{"event": "moved"%',))]
+    recorded += [place for (place,) in rows.fetch("SELECT place FROM {header}")]
+    for place in filter(None, recorded):
         slots = SeenMark(rows.head.ledger_id, place).slots()
         if slots.mark:
             return slots
     return parse_slots(b"")
+
+
+def _place(mechanism: str) -> str:
+    """Return the place of a move; "" for what no move is, which readers of entries refuse."""
+    with suppress(AttributeError, LookupError, RecursionError, ValueError):
+        place = json.loads(mechanism).get("place")
+        place.encode()
+        return str(place)
+    return ""
 
 
 def _is_lost(error: Exception) -> bool:

@@ -1,0 +1,50 @@
+"""Form of an entry: what every version writes, and every reader takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from secretballot.divergences import EVERYONE, is_part, split_group, zero_cost
+from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
+from secretballot.ledger._entry import LedgerEntry
+
+#: Most rows of an entry: so the sums of a ledger are numbers that every store can hold.
+_MOST_ROWS = 10**12
+
+
+def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
+    """Refuse an entry, by a ValueError, that could not be added up, stored or read again."""
+    if type(entry.n_rows) is not int or not 0 <= entry.n_rows <= _MOST_ROWS:
+        raise ValueError("has no number of rows")
+    if entry.scope_id is not None and (
+        not is_text(entry.scope_id) or entry.scope_id.startswith(CHILD_SCOPE)
+    ):
+        raise ValueError("has no name of a scope")
+    _check_cap(entry.scope_epsilon)
+    if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
+        raise ValueError("names no place")
+    _check_charges(entry, levels)
+
+
+def _check_cap(cap: Cap) -> None:
+    amounts = cap.values() if isinstance(cap, Mapping) else [cap]
+    for amount in amounts:
+        is_number = type(amount) in (int, float) and not math.isnan(amount)
+        if not (is_number and (amount < math.inf or amount is cap)) and cap is not None:
+            raise ValueError("has no cap of a scope")
+
+
+def _check_charges(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
+    names = {EVERYONE, *(level.name for level in levels)}
+    kind = type(zero_cost(levels[0].order))
+    for group, cost in entry.charges.items():
+        if split_group(group)[0] not in names or is_part(group, EVERYONE) or "\0" in group:
+            raise ValueError(f"charges {group!r}, which is no level of the budget")
+        if type(cost) is not kind:
+            raise ValueError(f"charges {group!r} in another currency than the budget's")
+    if entry.child is not None and entry.child.grant is not None:
+        orders = [(level.name, level.order) for level in entry.child.grant.levels]
+        if orders != [(level.name, level.order) for level in levels]:
+            raise ValueError("makes a child with other levels or orders than the budget has")
