@@ -35,11 +35,12 @@ class Totals:
     its own charges, and in each scope and division the largest charge of a part
     (`divergences._groups` has the rule). An entry without a scope is a scope of its own.
 
-    `levels` are the limits of the whole budget. `charges` are the sums of everyone and of each level, the parts of levels included. `scopes` has
-    at least those in `touched`, the scopes of entries since the last checkpoint; others are read
-    from the file when needed. `children` are the child budgets by their paths: what is charged to
-    one is not in `charges`, which has the charge for the child itself. `reservations` has those of
-    the entries that were read last; others are read from the file when needed.
+    `levels` are the limits of the whole budget. `charges` are the sums of everyone and of each
+    level, the parts of levels included. `scopes` has at least those in `touched`, the scopes of
+    entries since the last checkpoint; others are read from the file when needed. `children` are the
+    child budgets by their paths: what is charged to one is not in `charges`, which has the charge
+    for the child itself. `reservations` has those of the entries that were read last; others are
+    read from the file when needed.
     """
 
     digest: str
