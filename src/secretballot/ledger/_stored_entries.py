@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -71,8 +71,8 @@ def _entry(
     values = dict(zip(_ENTRY_COLUMNS, columns_of_entry, strict=True))
     check_description(values["mechanism"])
     check_description(values["note"])
-    if datetime.fromisoformat(values["time"]).utcoffset() is None:
-        raise ValueError("its time has no offset from UTC")
+    if datetime.fromisoformat(values["time"]).utcoffset() != timedelta(0):
+        raise ValueError("its time is not in UTC")
     values["scope_epsilon"] = _cap(values["scope_epsilon"])
     values["seeded"] = bool(values["seeded"])
     return LedgerEntry(
