@@ -106,18 +106,23 @@ INSERTED = {
 }
 
 
+#: By their triggers, as tests/ledger/server/test_inserts.py has it.
+REFUSED_BY_SERVERS = [
+    words
+    for words in INSERTED.values()
+    if words.keys() & {"scope_id", "changes"} or words.get("mechanism", "{")[0] != "{"
+]
+
+
 @pytest.mark.parametrize("words", INSERTED.values(), ids=INSERTED)
 def test_a_wrong_entry_is_named(name, words, capsys):
     """The owner of a server removes it, before anybody has spent after it."""
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
     accountant.release(GNMax(sigma=400), votes(1))
-    try:
-        with forging(name) as forger:
-            forger.append(**words)
-    except Exception as error:
-        assert type(error).__name__ == "RaiseException"  # by a trigger of the server
-        assert accountant._ledger.verify().n_entries == 1
-        return
+    if name.startswith("postgresql") and words in REFUSED_BY_SERVERS:
+        pytest.skip("a server does not insert it")
+    with forging(name) as forger:
+        forger.append(**words)
     for use in (
         lambda: PrivacyAccountant.open(name),
         lambda: accountant.release(GNMax(sigma=400), votes(1)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 from secretballot.divergences import EVERYONE, is_part, split_group, zero_cost
 from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
@@ -29,11 +30,16 @@ def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
 
 
 def _check_cap(cap: Cap) -> None:
-    amounts = cap.values() if isinstance(cap, Mapping) else [cap]
-    for amount in amounts:
-        is_number = type(amount) in (int, float) and not math.isnan(amount)
-        if not (is_number and (amount < math.inf or amount is cap)) and cap is not None:
-            raise ValueError("has no cap of a scope")
+    if isinstance(cap, Mapping):
+        is_cap = all(_is_number(amount) and amount < math.inf for amount in cap.values())
+    else:
+        is_cap = cap is None or _is_number(cap)
+    if not is_cap:
+        raise ValueError("has no cap of a scope")
+
+
+def _is_number(amount: object) -> bool:
+    return isinstance(amount, Real) and not (isinstance(amount, bool) or math.isnan(amount))
 
 
 def _check_charges(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
