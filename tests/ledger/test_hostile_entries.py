@@ -91,7 +91,6 @@ INSERTED = {
     "a place that is a number": {"mechanism": '{"event": "moved", "place": 5}'},
     "a mechanism that is a number": {"mechanism": "5"},
     "a mechanism that is a text": {"mechanism": '"place"'},
-    "a note that is a list": {"changes": {"note": "[1]"}},
     "an hour that no day has": {"changes": {"time": "2026-11-26T24:00:00.000000+00:00"}},
     "a time without an offset": {"changes": {"time": "2026-11-26T20:00:00.000000"}},
     "a time elsewhere": {"changes": {"time": "9999-12-31T23:59:59.000000-23:59"}},

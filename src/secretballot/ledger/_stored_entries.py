@@ -69,7 +69,7 @@ def _entry(
     """Decode an entry; an exception of `WRONG_VALUES` if no version writes it."""
     *columns_of_entry, checkpoint, id, event, state, path, child_event, given = columns
     values = dict(zip(_ENTRY_COLUMNS, columns_of_entry, strict=True))
-    check_description(values["mechanism"])
+    check_description(values["mechanism"], of_dict=True)
     check_description(values["note"])
     if datetime.fromisoformat(values["time"]).utcoffset() != timedelta(0):
         raise ValueError("its time is not in UTC")

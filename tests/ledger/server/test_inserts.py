@@ -89,7 +89,7 @@ INSERTS = {
     "no JSON": (lambda f: entry(f, mechanism="GNMax"), "json"),
     "a note that is none": (lambda f: entry(f, note="[1"), "json"),
     "a number that is none": (lambda f: entry(f, note='{"a": NaN}'), "json"),
-    "a note that is a list": (lambda f: entry(f, note="[1]"), "objects of JSON"),
+    "a mechanism that is a list": (lambda f: entry(f, mechanism="[1]"), "an object of JSON"),
     "an hour that no day has": (
         lambda f: entry(f, time="2026-01-01T24:00:00.000000+00:00"),
         "a time",

@@ -135,10 +135,10 @@ BEGIN
             OR NEW.time::timestamptz > clock_timestamp() + interval '10 minutes' THEN
         RAISE EXCEPTION 'an entry has a time that is ahead of the clock of the server';
     END IF;
-    IF json_typeof(NEW.mechanism::json) <> 'object' OR json_typeof(NEW.note::json) <> 'object' THEN
-        RAISE EXCEPTION 'a mechanism and a note are objects of JSON';
+    IF json_typeof(NEW.mechanism::json) <> 'object' THEN
+        RAISE EXCEPTION 'a mechanism is an object of JSON';
     END IF;
-    PERFORM nullif(NEW.scope_epsilon, 'Infinity')::json;
+    PERFORM NEW.note::json, nullif(NEW.scope_epsilon, 'Infinity')::json;
     RETURN NEW;
 END $$;
 CREATE OR REPLACE FUNCTION secretballot.check_row() RETURNS trigger LANGUAGE plpgsql
