@@ -265,6 +265,24 @@ def test_every_honest_settlement_is_accepted(name, order, mechanism):
     replay(PrivacyAccountant.open(name)._ledger)
 
 
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_rows_that_somebody_added_for_nothing_bring_nothing_back(name, order):
+    """The reservation can be settled: what was paid for it and not drawn is not lost."""
+    accountant = PrivacyAccountant(1.0, 1e-5, order=order, ledger=name)
+    reservation = accountant.reserve(VOTE, 20, n_columns=2)
+    accountant.release(VOTE, tied(5), reservation=reservation)
+    with forging(name) as forger:
+        id, _, state = forger.reservation(2)
+        plans, *drawn = json.loads(state)
+        more = json.dumps([[*plans, [1000, None]], *drawn])
+        forger.append(scope_id=forger.scope(1), reservation=(id, "reserve", more))
+    paid = accountant.spent().amount
+    accountant.release(VOTE, tied(5), reservation=reservation)
+    accountant.settle(reservation)
+    assert 0 < accountant.spent().amount < paid
+    replay(accountant._ledger)
+
+
 def in_sum(group, mu2):
     return {group: (0.0, np.array([mu2]).tobytes())}
 

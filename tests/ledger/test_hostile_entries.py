@@ -84,6 +84,14 @@ def mu2(amount):
     return {"everyone": (0.0, np.array([amount]).tobytes())}
 
 
+GRANT = json.dumps(
+    {
+        "group": None,
+        "levels": [["everyone", (0.1).hex(), (1e-5).hex(), (0.0).hex(), "gaussian", (0.01).hex()]],
+        "sealed": False,
+    }
+)
+
 #: What is inserted in place of the second entry, with a right digest.
 INSERTED = {
     "a scope without a name": {"scope_id": "", "n_rows": 1, "charges": mu2(1e-6)},
@@ -102,6 +110,12 @@ INSERTED = {
     "a plan of a text": {"reservation": ("r", "reserve", '[[["5", null]], 0, 0]')},
     "a plan below 0": {"reservation": ("r", "reserve", "[[[-5, null]], 0, 0]")},
     "a child of nothing": {"child": ("team", "carve", "{}")},
+    "a child without a name": {"child": ("", "carve", GRANT), "charges": mu2(0.01)},
+    "a child that seems another": {"child": ("/team", "carve", GRANT), "charges": mu2(0.01)},
+    "a child of a group of numbers": {
+        "child": ("team", "carve", GRANT.replace('"group": null', '"group": [1, 2]')),
+        "charges": mu2(0.01),
+    },
 }
 
 

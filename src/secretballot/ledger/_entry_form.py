@@ -9,6 +9,7 @@ from numbers import Real
 
 from secretballot.divergences import EVERYONE, is_part, split_group, zero_cost
 from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
+from secretballot.ledger._child import PATH_SEPARATOR
 from secretballot.ledger._entry import LedgerEntry
 
 #: Most rows of an entry: so the sums of a ledger are numbers that every store can hold.
@@ -26,6 +27,8 @@ def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
     _check_cap(entry.scope_epsilon)
     if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
         raise ValueError("names no place")
+    if entry.child is not None and not all(map(is_text, entry.child.path.split(PATH_SEPARATOR))):
+        raise ValueError("has no name of a child")
     _check_charges(entry, levels)
 
 
