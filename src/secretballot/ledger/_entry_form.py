@@ -7,7 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 
-from secretballot.divergences import EVERYONE, is_part, split_group, zero_cost
+from secretballot.divergences import (
+    EVERYONE,
+    GAUSSIAN,
+    GaussianCost,
+    RenyiCost,
+    is_part,
+    split_group,
+)
 from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
 from secretballot.ledger._child import PATH_SEPARATOR
 from secretballot.ledger._entry import LedgerEntry
@@ -47,7 +54,7 @@ def _is_number(amount: object) -> bool:
 
 def _check_charges(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
     names = {EVERYONE, *(level.name for level in levels)}
-    kind = type(zero_cost(levels[0].order))
+    kind = GaussianCost if levels[0].order == GAUSSIAN else RenyiCost
     for group, cost in entry.charges.items():
         if split_group(group)[0] not in names or is_part(group, EVERYONE) or "\0" in group:
             raise ValueError(f"charges {group!r}, which is no level of the budget")
