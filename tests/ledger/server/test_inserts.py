@@ -201,6 +201,26 @@ def test_a_move_to_a_part_of_the_place_is_one_to_another(spent, n_parts):
         accountant.release(Pure(epsilon=0.5), votes(1))
 
 
+def curve(forger):
+    number = forger.fetch("max(number) + 1", "curve")[0][0]
+    forger.insert("curve", number, hashlib.sha256(CURVE).digest(), CURVE)
+
+
+@pytest.mark.parametrize("insert", [entry, curve])
+def test_a_spender_waits_for_another(spent, insert):
+    """Whoever spends would find the next number taken."""
+    accountant = PrivacyAccountant.open(spent)
+
+    def act(transaction):
+        refused = pytest.raises(psycopg.errors.LockNotAvailable)
+        with refused, forging(spent) as forger:
+            forger._opened.execute("SET lock_timeout = 100")
+            insert(forger)
+
+    accountant._ledger.transact(act)
+    accountant.release(Pure(epsilon=0.5), votes(1))
+
+
 def test_functions_of_a_session_are_not_looked_at(spent):
     with forging(spent) as forger:
         assert isinstance(forger, Forger)

@@ -117,6 +117,8 @@ DECLARE
     last BIGINT;
     head TEXT;
 BEGIN
+    -- Who inserts by hand waits for whoever spends, whose entry would have the same number.
+    PERFORM FROM secretballot.ledger WHERE number = NEW.ledger FOR UPDATE;
     SELECT sequence, digest INTO last, head FROM secretballot.entry WHERE ledger = NEW.ledger
         ORDER BY sequence DESC LIMIT 1;
     IF NOT FOUND THEN
@@ -168,6 +170,7 @@ END $$;
 CREATE OR REPLACE FUNCTION secretballot.check_curve() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM FROM secretballot.ledger WHERE number = NEW.ledger FOR UPDATE;
     IF NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM secretballot.curve
             WHERE ledger = NEW.ledger) THEN
         RAISE EXCEPTION 'a curve has the next number';
