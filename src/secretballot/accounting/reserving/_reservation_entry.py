@@ -69,7 +69,7 @@ def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) 
         refund = paid if undrawn == plan else pricing.refund(_span(plan, undrawn, before), paid)
         for group, cost in refund.items():
             if group not in paid:
-                continue  # an entry by hand, of rows that were not paid for
+                continue  # an entry by hand may have charged less
             part = cost.capped(share * paid[group])
             refunds[group] = refunds[group] + part if group in refunds else part
         before += plan[0]
