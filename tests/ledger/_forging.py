@@ -70,12 +70,15 @@ class Forger:
         child=None,
         mechanism='{"mechanism": "GNMax"}',
         sums=None,
+        stored_delta=None,
         changes=None,
+        cap_digits=None,
     ):
         """Insert the next entry, with a digest to match.
 
-        `sums` make it a checkpoint: numbers of releases and rows, and charges. `changes` are of its
-        columns.
+        `sums` make it a checkpoint: numbers of releases and rows, and charges, which are
+        stored with `stored_delta`, if it is given, in place of their own. `changes` are of its
+        columns, and `cap_digits` what the digest has of its cap.
         """
         charges = charges or {}
         last = self.fetch(
@@ -101,7 +104,8 @@ class Forger:
             *counted, summed = sums
             counted = [entry["sequence"], *counted, None]
             checkpoint = digest_of(["secretballot checkpoint", counted, _digits(summed), [], []])
-        content = [*list(entry.values())[:8], _digits(charges), reservation, checkpoint, child]
+        digested = {**entry, "scope_epsilon": cap_digits or entry["scope_epsilon"]}
+        content = [*list(digested.values())[:8], _digits(charges), reservation, checkpoint, child]
         content.append(entry["previous"])
         digest = digest_of(["secretballot entry", *content])
         self.insert("entry", *entry.values(), digest)
@@ -118,6 +122,7 @@ class Forger:
             for group, (delta, curve) in summed.items():
                 level, _, member = group.partition("/")
                 number = self._curve(curve)
+                delta = delta if stored_delta is None else stored_delta
                 self.insert("total", sequence, "", level, member, delta, number, None)
         return sequence
 

@@ -20,7 +20,7 @@ from secretballot.accounting import (
     replay,
 )
 from secretballot.divergences import level_cost
-from secretballot.ledger import LedgerEntry, Totals
+from secretballot.ledger import LedgerEntry, Totals, budget_levels
 from secretballot.mechanisms import GNMax
 from secretballot.mechanisms import RoundRobin as Turns
 
@@ -106,6 +106,7 @@ def at(cost):
     return float(cost.at(2.0)) * 8
 
 
+LEVELS = budget_levels({"a": 1.0, "b": 1.0}, 1e-5, order="renyi")
 GROUPS = (EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/0")
 
 
@@ -121,7 +122,7 @@ GROUPS = (EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/
 )
 def test_the_sum_of_a_level_by_brute_force(entries):
     """The dearest of all people: one for each choice of a part in each division of each fit."""
-    totals = Totals(digest="")
+    totals = Totals(digest="", levels=LEVELS)
     for number, (scope, charges) in enumerate(entries, start=1):
         totals = totals.after(entry(scope, charges).chained(number, "", totals.digest))
     divisions = {}
@@ -151,7 +152,7 @@ def test_the_sum_of_a_level_by_brute_force(entries):
 
 def test_infinite_costs_of_parts_stay_infinite():
     infinite = RenyiCost(np.append(np.zeros(149), math.inf))
-    totals = Totals(digest="")
+    totals = Totals(digest="", levels=LEVELS)
     for number in (1, 2):
         one = dataclasses.replace(entry("one", {}), charges={"a/x/0": infinite})
         totals = totals.after(one.chained(number, "", totals.digest))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from tests.ledger._forging import forging
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan, replay
-from secretballot.ledger import Ledger
+from secretballot.ledger import Grant, Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VOTE, QUIET = GNMax(sigma=40), GNMax(sigma=400)
@@ -262,3 +263,113 @@ def test_every_honest_settlement_is_accepted(name, order, mechanism):
             accountant.release(mechanism, counts, reservation=reservation, scope=scope)
         accountant.settle(reservation)
     replay(PrivacyAccountant.open(name)._ledger)
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_rows_that_somebody_added_for_nothing_bring_nothing_back(name, order):
+    """The reservation can be settled."""
+    accountant = PrivacyAccountant(1.0, 1e-5, order=order, ledger=name)
+    reservation = accountant.reserve(VOTE, 20, n_columns=2)
+    accountant.release(VOTE, tied(5), reservation=reservation)
+    with forging(name) as forger:
+        id, _, state = forger.reservation(2)
+        plans, *drawn = json.loads(state)
+        more = json.dumps([[*plans, [1000, None]], *drawn])
+        forger.append(scope_id=forger.scope(1), reservation=(id, "reserve", more))
+    paid = accountant.spent().amount
+    accountant.release(VOTE, tied(20), reservation=reservation)
+    accountant.settle(reservation)
+    assert accountant.spent().amount == paid
+    replay(accountant._ledger)
+
+
+def in_sum(group, mu2):
+    return {group: (0.0, np.array([mu2]).tobytes())}
+
+
+def grant(accountant, mu2, **changes):
+    """Return what a child is given that has a limit of `mu2`."""
+    (level,) = accountant.levels
+    levels = (replace(level, amount=mu2, approximation_delta=0.0, **changes),)
+    return Grant(levels).stored()
+
+
+@pytest.mark.parametrize("mu2", [1e300, 1e9, 1.0])
+def test_a_payment_that_comes_back_does_not_drown_what_was_spent(accountant, name, capsys, mu2):
+    """Of a sum that is large enough the difference is 0."""
+    accountant.release(VOTE, tied(20))
+    with forging(name) as forger:
+        for event in ("reserve", "settle"):
+            reserved = ("r", event, "[[[1, null]], 0, 0]")
+            forger.append(charges=in_sum("everyone", mu2), scope_id="s", reservation=reserved)
+    refused(accountant, name, "entry 2 reserves more than the budget", capsys)
+
+
+def test_a_child_of_a_child_has_no_more_than_that(accountant, name, capsys):
+    accountant.child("team", epsilon=0.1)
+    with forging(name) as forger:
+        child = ("team/all", "carve", grant(accountant, 0.05))
+        forger.append(charges=in_sum("everyone", 0.05), child=child)
+    refused(accountant, name, "entry 2 reserves more than the budget", capsys)
+
+
+def test_a_sealed_child_has_no_children(accountant, name, capsys):
+    """The whole of it would come back, beside them."""
+    accountant.child("team", epsilon=0.2, sealed=True)
+    with forging(name) as forger:
+        child = ("team/all", "carve", grant(accountant, 0.001))
+        forger.append(charges=in_sum("everyone", 0.001), child=child)
+    refused(accountant, name, "entry 2 is charged to the child 'team', which is", capsys)
+
+
+@pytest.mark.parametrize("changes", [{"name": "ghost"}, {"order": 2.0}])
+def test_a_child_of_another_budget(accountant, name, capsys, changes):
+    """It would spend what nobody of this one pays."""
+    with forging(name) as forger:
+        child = ("team", "carve", grant(accountant, 1000.0, **changes))
+        forger.append(charges=in_sum("everyone", 0.001), child=child)
+    refused(accountant, name, "entry 1 makes a child with other levels", capsys)
+
+
+@pytest.mark.parametrize("group", ["ghost", "*/x/0", "everyone/part"])
+def test_charges_of_nobody(accountant, name, capsys, group):
+    with forging(name) as forger:
+        forger.append(charges=in_sum(group, 0.001), n_rows=1)
+    refused(accountant, name, "entry 1 ", capsys)
+
+
+def test_a_child_is_closed_in_the_scope_that_paid(accountant, name, capsys):
+    """Another fit would have its own limit anew."""
+    scope = accountant.scope(0.3)
+    accountant.release(VOTE, tied(2), scope=scope)
+    mu2 = accountant.spent().amount
+    with forging(name) as forger:
+        charges = in_sum("everyone", mu2)
+        forger.append(
+            charges=charges, scope_id="s", child=("team", "carve", grant(accountant, mu2))
+        )
+        forger.append(charges=charges, scope_id=scope.id, child=("team", "close", ""))
+    refused(accountant, name, "entry 3 gives back to others than", capsys)
+
+
+@pytest.mark.parametrize("behind", [0, 70])
+def test_a_child_is_closed_behind_checkpoints(accountant, name, behind):
+    """The scope that paid is read again."""
+    team = accountant.child("team", epsilon=0.2, group=("wards", "north"))
+    for _ in range(behind):
+        accountant.release(QUIET, tied(1))
+    before = PrivacyAccountant.open(name).spent().amount
+    PrivacyAccountant.open(name).child("team").close()
+    assert accountant.spent().amount < before
+    replay(team._ledger.root)
+
+
+def test_sums_that_are_not_those_of_their_digest(accountant, name, capsys):
+    """Whoever begins there would be stopped, after others have gone on."""
+    accountant.release(QUIET, tied(1))
+    with forging(name) as forger:
+        charges = forger.charges(1)
+        ((group, (delta, curve)),) = charges.items()
+        both = {group: (2 * delta, (2 * np.frombuffer(curve)).tobytes())}
+        forger.append(charges=charges, n_rows=1, sums=(2, 2, both), stored_delta=0.5)
+    refused(accountant, name, "stored with entry 2 are not the sums", capsys)

@@ -66,7 +66,7 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(name):
         groups = ("*", "a/x/0", f"a/x/{rng.integers(3)}", "b")
         rates = {group: rng.random() / 1e3 for group in groups}
         accountant.release(Grouped(rates=rates), votes(1), scope=scope)
-        added = Totals(digest=accountant._ledger.genesis)
+        added = Totals(digest=accountant._ledger.genesis, levels=accountant.levels)
         for entry in accountant._ledger.entries():
             added = added.after(entry)
         reader = fresh(accountant)._ledger

@@ -1,10 +1,13 @@
 """Entries that follow in the chain and hold what secretballot never writes are refused in words."""
 
+import hashlib
 import json
+import math
 
 import numpy as np
 import pytest
 from tests._fakes import Pure, basic_budget, votes
+from tests.ledger._forging import forging
 
 from secretballot.__main__ import main
 from secretballot.accounting import (
@@ -15,6 +18,7 @@ from secretballot.accounting import (
     replay,
 )
 from secretballot.ledger import LedgerEntry, Scope, export
+from secretballot.mechanisms import GNMax
 
 COST = RenyiCost.from_epsilon_delta(0.1, 0.0)
 
@@ -74,3 +78,109 @@ def test_the_cap_of_a_scope_is_not_raised_by_editing_it():
     with pytest.raises(ValueError, match="fixed by its first release"):
         accountant.release(Pure(epsilon=0.25), votes(4), scope=scope)
     assert replay(accountant._ledger)["a"].amount == 0.25
+
+
+def mu2(amount):
+    return {"everyone": (0.0, np.array([amount]).tobytes())}
+
+
+GRANT = json.dumps(
+    {
+        "group": None,
+        "levels": [["everyone", (0.1).hex(), (1e-5).hex(), (0.0).hex(), "gaussian", (0.01).hex()]],
+        "sealed": False,
+    }
+)
+
+#: What is inserted in place of the second entry, with a right digest.
+INSERTED = {
+    "a scope without a name": {"scope_id": "", "n_rows": 1, "charges": mu2(1e-6)},
+    "the scope of a child's sums": {"scope_id": "/team", "n_rows": 1, "charges": mu2(1e-6)},
+    "a place that is a number": {"mechanism": '{"event": "moved", "place": 5}'},
+    "a mechanism that is a number": {"mechanism": "5"},
+    "a mechanism that is a text": {"mechanism": '"place"'},
+    "an hour that no day has": {"changes": {"time": "2026-11-26T24:00:00.000000+00:00"}},
+    "a time without an offset": {"changes": {"time": "2026-11-26T20:00:00.000000"}},
+    "a time elsewhere": {"changes": {"time": "9999-12-31T23:59:59.000000-23:59"}},
+    "a cost below 0": {"n_rows": 1, "charges": mu2(-1.0)},
+    "a cost that is none": {"n_rows": 1, "charges": mu2(math.nan)},
+    "no cost at all": {"n_rows": 1, "charges": {"everyone": (0.0, b"")}},
+    "another currency": {"n_rows": 1, "charges": {"*": (0.0, COST.curve.tobytes())}},
+    "plans that are none": {"reservation": ("r", "reserve", "{}")},
+    "a plan of a text": {"reservation": ("r", "reserve", '[[["5", null]], 0, 0]')},
+    "a plan below 0": {"reservation": ("r", "reserve", "[[[-5, null]], 0, 0]")},
+    "a child of nothing": {"child": ("team", "carve", "{}")},
+    "a child without a name": {"child": ("", "carve", GRANT), "charges": mu2(0.01)},
+    "a child that seems another": {"child": ("/team", "carve", GRANT), "charges": mu2(0.01)},
+    "a child of a group of numbers": {
+        "child": ("team", "carve", GRANT.replace('"group": null', '"group": [1, 2]')),
+        "charges": mu2(0.01),
+    },
+}
+
+
+#: By their triggers, as tests/ledger/server/test_inserts.py has it.
+REFUSED_BY_SERVERS = [
+    words
+    for words in INSERTED.values()
+    if words.keys() & {"scope_id", "changes"} or words.get("mechanism", "{")[0] != "{"
+]
+
+
+@pytest.mark.parametrize("words", INSERTED.values(), ids=INSERTED)
+def test_a_wrong_entry_is_named(name, words, capsys):
+    """The owner of a server removes it, before anybody has spent after it."""
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
+    accountant.release(GNMax(sigma=400), votes(1))
+    if name.startswith("postgresql") and words in REFUSED_BY_SERVERS:
+        pytest.skip("a server does not insert it")
+    with forging(name) as forger:
+        forger.append(**words)
+    for use in (
+        lambda: PrivacyAccountant.open(name),
+        lambda: accountant.release(GNMax(sigma=400), votes(1)),
+        accountant.spent,
+        accountant.statement,
+        accountant._ledger.verify,
+    ):
+        with pytest.raises(LedgerError, match="entry 2 "):
+            use()
+    assert main(["ledger", "verify", name]) == 1
+    assert "entry 2 " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n_rows", [-5, 0.5, 2**63 - 1])
+def test_rows_that_no_sum_holds(tmp_path, n_rows):
+    path = str(tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    with forging(path) as forger:
+        forger.append(n_rows=n_rows, charges=mu2(1e-6))
+    with pytest.raises(LedgerError, match="entry 1 has no number of rows"):
+        accountant.spent()
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "true"])
+def test_caps_that_no_checkpoint_holds(tmp_path, word):
+    path = str(tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    cap = f'{{"everyone": {word}}}'
+    with forging(path) as forger:
+        digits = [["everyone", float(json.loads(word)).hex()]]
+        forger.append(scope_id="s", changes={"scope_epsilon": cap}, cap_digits=digits)
+    with pytest.raises(LedgerError, match="entry 1 has no cap of a scope"):
+        accountant.release(GNMax(sigma=400), votes(1))
+
+
+def test_a_curve_that_is_another_is_not_charged(tmp_path):
+    """A release that is charged with it would be recorded, and no reader would take the entry."""
+    path = str(tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    charged = PrivacyAccountant(1.0, 1e-5)
+    charged.release(GNMax(sigma=400), votes(1))
+    ((cost),) = charged.entries()[0].charges.values()
+    with forging(path) as forger:
+        digest = hashlib.sha256(cost.curve.tobytes()).digest()
+        forger.insert("curve", 1, digest, np.zeros(1).tobytes())
+    with pytest.raises(LedgerError):
+        accountant.release(GNMax(sigma=400), votes(1))
+    assert accountant.entries() == []

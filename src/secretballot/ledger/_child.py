@@ -20,7 +20,7 @@ from secretballot.divergences import (
     level_cost,
     part_name,
 )
-from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._budget import Budget, LevelBudget, is_text
 from secretballot.ledger._encoding import charge_digits, to_json
 
 Event = Literal["carve", "spend", "begin", "close"]
@@ -119,7 +119,11 @@ class Grant:
                 )
             )
         group = content["group"]
-        group = None if group is None else (group[0], group[1])
+        if group is not None:
+            division, part = group
+            if not (is_text(division) and is_text(part)):
+                raise ValueError("a child is for no group of people")
+            group = division, part
         return cls(tuple(levels), group, content["sealed"])
 
 
@@ -151,6 +155,7 @@ class ChildTotals:
     """Sums of a child budget, and its state."""
 
     grant: Grant
+    scope: str | None = None  # in which its parent was charged
     charges: Costs = field(default_factory=dict)
     n_releases: int = 0
     n_rows: int = 0

@@ -40,9 +40,12 @@ def to_json(value: object, source: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def check_description(text: str) -> None:
+def check_description(text: str, *, of_dict: bool = False) -> None:
     """Check that a recorded text is JSON as `to_json` writes it; ValueError if not."""
-    to_json(json.loads(text), "a description")
+    description = json.loads(text)
+    to_json(description, "a description")
+    if of_dict and not isinstance(description, dict):
+        raise ValueError("a mechanism is described by a dict")
 
 
 def _depth(value: object) -> int:

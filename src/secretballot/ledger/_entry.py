@@ -75,6 +75,12 @@ class LedgerEntry:
         return self.is_declaration and "place" in json.loads(self.mechanism)
 
     @property
+    def is_refundable(self) -> bool:
+        """True if some of the charges may be given back by a later entry."""
+        is_carving = self.child is not None and self.child.event == "carve"
+        return is_carving or (self.reservation is not None and self.reservation.event == "reserve")
+
+    @property
     def is_refund(self) -> bool:
         """True if the charges are given back."""
         is_closing = self.child is not None and self.child.event == "close"

@@ -20,6 +20,7 @@ from secretballot.ledger._stored_entries import (
     last_in,
     load_reservation,
     load_scope,
+    read_checkpoint,
     read_entries,
     read_private_records,
     read_totals,
@@ -79,7 +80,7 @@ class Ledger:
         self.is_temporary = store.is_temporary
         self.budget = budget
         self.genesis = genesis
-        self._totals = Totals(digest=genesis)
+        self._totals = Totals(digest=genesis, levels=budget.levels)
 
     @classmethod
     def create(cls, name: str | os.PathLike[str], budget: Budget) -> Ledger:
@@ -269,7 +270,8 @@ class Ledger:
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
         stored = self._ask(lambda rows: read_totals(rows, at_most=start))
-        return Walk(self, stored or Totals(digest=self.genesis), last)
+        first = Totals(digest=self.genesis, levels=self.budget.levels)
+        return Walk(self, first.or_later(stored), last)
 
     def entries(self) -> list[LedgerEntry]:
         """Return all entries, checked."""
@@ -320,7 +322,7 @@ class Ledger:
         check_private_records(rows)
         if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
             known = NO_LIMIT if mark is None else mark.sequence
-            self._totals = read_totals(rows, at_most=known) or self._totals
+            self._totals = self._totals.or_later(read_totals(rows, at_most=known))
         for _, totals in read_steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()
@@ -332,6 +334,8 @@ def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
         load_scope(rows, totals, entry.scope_id)
         load_reservation(rows, totals, entry.reservation)
         totals = totals.after(entry)
+        if entry.checkpoint is not None:
+            read_checkpoint(rows, entry)  # what later readers begin with
         yield entry, totals
 
 

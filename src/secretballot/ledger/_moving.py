@@ -18,7 +18,6 @@ from secretballot.ledger.stores import (
     is_url,
     meaning,
     named_store,
-    same_place,
 )
 
 
@@ -53,7 +52,7 @@ def move(ledger: Ledger, name: str) -> Ledger:
     def fill(target: Rows) -> Mark:
         def hand_over(transaction: Transaction) -> Mark:
             source = transaction._rows
-            if same_place(source.place(), target.place()):
+            if not source.place():
                 raise LedgerError(
                     f"The ledger {ledger.name!r} can't be moved: its file system gives a file no "
                     "identity, so that it could be spent from after the move. Nothing was changed."
@@ -88,7 +87,8 @@ def move(ledger: Ledger, name: str) -> Ledger:
 def _check_copy(source: Rows, target: Rows, totals: Totals, store: Store) -> None:
     """Check the chain of a copy, its sums and its private records."""
     with meaning(store):
-        copied = Totals(digest=read_header(target).digest)
+        header = read_header(target)
+        copied = Totals(digest=header.digest, levels=header.budget.levels)
         while batch := list(read_steps(target, copied, BATCH)):
             copied = batch[-1][1]
             copied.forget()

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._header import Header, read_header
-from secretballot.ledger._stored_entries import digest_at
+from secretballot.ledger._stored_entries import digest_at, last_in
 from secretballot.ledger.stores import FileStore, Mark, Rows, Store, meaning, same_place
 
 
@@ -46,21 +46,29 @@ def lacks_entry(rows: Rows, header: Header, mark: Mark) -> bool:
 def check_no_original(rows: Rows, header: Header, place: str) -> None:
     """Refuse a copy while the file that it was made of lies where it was recorded, or beside it."""
     for name in rows.originals(place):
-        if _is_ledger(name, header.digest):
-            raise LedgerError(
-                f"it is a copy, and the original still lies at {name!r}: both together could spend "
-                "the budget twice. Spend from that one, or delete it with its mark before the copy "
-                "is accepted. Nothing was released"
-            )
+        head = _head(name, header.digest)
+        if head is None:
+            continue
+        remedy = "Spend from that one, which has entries that this one lacks"
+        if not lacks_entry(rows, header, head):
+            remedy = "Spend from that one, or delete it with its mark before the copy is accepted"
+        raise LedgerError(
+            f"it is a copy, and the original still lies at {name!r}: both together could spend the "
+            f"budget twice. {remedy}. Nothing was released"
+        )
 
 
-def _is_ledger(name: str, digest: str) -> bool:
+def _head(name: str, digest: str) -> Mark | None:
+    """Read the last entry of a file that may be the original; None if it is another, or damaged."""
     store = FileStore(name)
 
-    def ask(rows: Rows) -> bool:
+    def ask(rows: Rows) -> Mark | None:
         with meaning(store):
-            return read_header(rows).digest == digest
+            header = read_header(rows)
+            last = last_in(rows, "entry")
+            head = digest_at(rows, last) if last else header.digest
+        return Mark(header.ledger_id, last, str(head)) if header.digest == digest else None
 
     with suppress(LedgerError):
         return store.read(ask)
-    return False  # nobody spends from it as it is
+    return None  # nobody spends from it as it is

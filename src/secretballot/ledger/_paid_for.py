@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from secretballot.divergences import Cost, Costs
+from secretballot.divergences import Cost, Costs, level_cost
+from secretballot.ledger._budget import LevelBudget
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._reserved import Reserved
+
+#: Relative rounding of the sums of a ledger.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,21 @@ def check_child(entry: LedgerEntry, child: Child, before: ChildTotals | None) ->
         return
     if before is None or child.event not in ("spend", "begin", "close"):
         raise ValueError(f"can't {child.event} the child {child.path!r} as it stands")
-    if child.event == "spend" and before.grant.is_sealed:
-        raise ValueError(f"spends from the child {child.path!r}, which is sealed")
     if child.event == "begin" and entry.charges:
         raise ValueError(f"charges for the child {child.path!r} a second time")
     if child.event == "close":
+        if entry.scope_id != before.scope:
+            raise ValueError("gives back to others than those who paid for the child")
         _check_refund(entry.charges, before.grant.refund(before))
+
+
+def check_limits(levels: Iterable[LevelBudget], charges: Costs) -> None:
+    """Refuse sums that exceed the limit of a level, but for rounding."""
+    for level in levels:
+        cost = level_cost(charges, level.name, level.order)
+        limits = {level.amount: cost.at(level.order), level.approximation_delta: cost.delta}
+        if any(spent > limit * (1 + _ROUNDING) for limit, spent in limits.items()):
+            raise ValueError(f"reserves more than the budget of {level.name!r} has")
 
 
 def _check_refund(refund: Costs, most: Costs) -> None:

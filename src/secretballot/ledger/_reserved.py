@@ -109,6 +109,9 @@ class Reserved:
     def of_stored(cls, id: str, event: Event, state: str) -> Self:
         """Decode what `stored` returned."""
         plans, rows, answers = json.loads(state)
+        numbers = [rows, answers, *(number for plan in plans for number in plan)]
+        if not all(number is None or (type(number) is int and number >= 0) for number in numbers):
+            raise ValueError("a reservation counts rows and answers")
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)
 
 

@@ -7,8 +7,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Any
 
 from secretballot._errors import LedgerError
 from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
@@ -19,7 +20,7 @@ from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._paid_for import ReservationTotals
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import ScopeTotals, Totals
-from secretballot.ledger.stores import Rows
+from secretballot.ledger.stores import Rows, naming
 
 #: Columns of an entry, called as its attributes.
 _ENTRY_COLUMNS = (
@@ -52,30 +53,35 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
     ):
         charges[sequence].append((level, member, delta, curve))
     entries = []
-    for *columns, checkpoint, id, event, state, path, child_event, given in stored:
-        values = dict(zip(_ENTRY_COLUMNS, columns, strict=True))
-        check_description(values["mechanism"])
-        check_description(values["note"])
-        datetime.fromisoformat(values["time"])
-        values["scope_epsilon"] = _cap(values["scope_epsilon"])
-        values["seeded"] = bool(values["seeded"])
-        paid = _costs(charges.pop(values["sequence"], ()))
-        reservation = None if id is None else Reserved.of_stored(id, event, state)
-        child = None if path is None else Child.of_stored(path, child_event, given)
-        entries.append(
-            LedgerEntry(
-                **values,
-                charges=paid,
-                reservation=reservation,
-                child=child,
-                checkpoint=checkpoint,
-            )
-        )
+    for columns in stored:
+        with naming(columns[0]):
+            entries.append(_entry(columns, charges.pop(columns[0], ())))
     if charges:
         raise LedgerError(
             f"there are charges for entry {min(charges)}, which was removed; restore it from a copy"
         )
     return entries
+
+
+def _entry(
+    columns: tuple[Any, ...], charges: Iterable[tuple[str, str, float, bytes]]
+) -> LedgerEntry:
+    """Decode an entry; an exception of `WRONG_VALUES` if no version writes it."""
+    *columns_of_entry, checkpoint, id, event, state, path, child_event, given = columns
+    values = dict(zip(_ENTRY_COLUMNS, columns_of_entry, strict=True))
+    check_description(values["mechanism"], of_dict=True)
+    check_description(values["note"])
+    if datetime.fromisoformat(values["time"]).utcoffset() != timedelta(0):
+        raise ValueError("its time is not in UTC")
+    values["scope_epsilon"] = _cap(values["scope_epsilon"])
+    values["seeded"] = bool(values["seeded"])
+    return LedgerEntry(
+        **values,
+        charges=_costs(charges),
+        reservation=None if id is None else Reserved.of_stored(id, event, state),
+        child=None if path is None else Child.of_stored(path, child_event, given),
+        checkpoint=checkpoint,
+    )
 
 
 def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
@@ -143,17 +149,22 @@ def check_private_records(rows: Rows) -> None:
 
 def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
-    last = rows.fetch(
-        "SELECT sequence, n_releases, n_rows, place FROM {checkpoint} WHERE sequence <= ? "
-        "ORDER BY sequence DESC LIMIT 1",
-        (at_most,),
-    )
-    if not last:
+    last = rows.fetch("SELECT max(sequence) FROM {checkpoint} WHERE sequence <= ?", (at_most,))
+    ((sequence,),) = last
+    if sequence is None:
         return None
-    sequence, n_releases, n_rows, place = last[0]
     entry = next(iter(read_entries(rows, after=sequence - 1, at_most=1)), None)
     if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
+    return read_checkpoint(rows, entry)
+
+
+def read_checkpoint(rows: Rows, entry: LedgerEntry) -> Totals:
+    """Read the totals that were stored with an entry, and check them against it."""
+    sequence = entry.sequence
+    ((n_releases, n_rows, place),) = rows.fetch(
+        "SELECT n_releases, n_rows, place FROM {checkpoint} WHERE sequence = ?", (sequence,)
+    )
     stored = rows.fetch(
         "SELECT scope_id, scope_epsilon, level, member, delta, value FROM {total} LEFT JOIN "
         "{curve} ON number = total.curve WHERE sequence = ? ORDER BY scope_id",
@@ -187,16 +198,16 @@ def _read_children(
 ) -> dict[str, ChildTotals]:
     """Read the child budgets at a checkpoint; their sums are taken out of the scopes."""
     children: dict[str, ChildTotals] = {}
-    for event in rows.fetch(
-        "SELECT path, event, given FROM {child} WHERE event <> 'spend' AND sequence <= ? "
-        "ORDER BY sequence",
+    for *event, scope in rows.fetch(
+        "SELECT path, event, given, scope_id FROM {child} JOIN {entry} USING (sequence) WHERE "
+        "event <> 'spend' AND sequence <= ? ORDER BY sequence",
         (sequence,),
     ):
         child = Child.of_stored(*event)
         before = children.get(child.path)
         if before is None:
             assert child.grant is not None
-            before = ChildTotals(child.grant)
+            before = ChildTotals(child.grant, scope)
         children[child.path] = before.after(child.event)
     for path, n_releases, n_rows in rows.fetch(
         "SELECT path, n_releases, n_rows FROM {child_total} WHERE sequence = ?", (sequence,)
@@ -280,7 +291,9 @@ def _stored(rows: Rows, charges: Costs) -> Iterator[tuple[str, str, float, int]]
 def _curve_number(rows: Rows, curve: bytes) -> int:
     """Store a curve unless it is there, and return its number."""
     digest = hashlib.sha256(curve).digest()
-    stored = rows.fetch("SELECT number FROM {curve} WHERE digest = ?", (digest,))
+    # One with this digest and another value is refused as it is inserted.
+    same_curve = "SELECT number FROM {curve} WHERE digest = ? AND value = ?"
+    stored = rows.fetch(same_curve, (digest, curve))
     if not stored:
         stored = rows.fetch("SELECT coalesce(max(number), 0) + 1 FROM {curve}")
         rows.insert("curve", (stored[0][0], digest, curve))

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from secretballot._errors import LedgerError
 from secretballot.divergences import Cost, Costs, parts_cost, split_group
-from secretballot.ledger._budget import Cap
+from secretballot.ledger._budget import Cap, LevelBudget
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._paid_for import ReservationTotals, check_child
+from secretballot.ledger._entry_form import check_form
+from secretballot.ledger._paid_for import ReservationTotals, check_child, check_limits
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -34,14 +35,16 @@ class Totals:
     its own charges, and in each scope and division the largest charge of a part
     (`divergences._groups` has the rule). An entry without a scope is a scope of its own.
 
-    `charges` are the sums of everyone and of each level, the parts of levels included. `scopes` has
-    at least those in `touched`, the scopes of entries since the last checkpoint; others are read
-    from the file when needed. `children` are the child budgets by their paths: what is charged to
-    one is not in `charges`, which has the charge for the child itself. `reservations` has those of
-    the entries that were read last; others are read from the file when needed.
+    `levels` are the limits of the whole budget. `charges` are the sums of everyone and of each
+    level, the parts of levels included. `scopes` has at least those in `touched`, the scopes of
+    entries since the last checkpoint; others are read from the file when needed. `children` are the
+    child budgets by their paths: what is charged to one is not in `charges`, which has the charge
+    for the child itself. `reservations` has those of the entries that were read last; others are
+    read from the file when needed.
     """
 
     digest: str
+    levels: tuple[LevelBudget, ...] = ()
     sequence: int = 0
     n_releases: int = 0
     n_rows: int = 0
@@ -80,14 +83,30 @@ class Totals:
         """
         after = self.snapshot()
         try:
+            check_form(entry, self.levels)
             after._check_paid(entry)
+            after._add(entry)
+            after._check_refundable(entry)
         except ValueError as error:
             raise LedgerError(
                 f"entry {entry.sequence} {error}, which no version records; restore the ledger "
                 "from a copy"
             ) from None
-        after._add(entry)
         return after
+
+    def or_later(self, stored: Totals | None) -> Totals:
+        """Return the sums that were stored with a checkpoint, if there are any, with the limits."""
+        return self if stored is None else replace(stored, levels=self.levels)
+
+    def _check_refundable(self, entry: LedgerEntry) -> None:
+        """Refuse a payment of which some may come back, unless all that its account paid fits.
+
+        From a larger sum the difference would lose what others have paid to rounding.
+        """
+        if entry.is_refundable:
+            account = entry.child.account if entry.child else ""
+            levels = self.children[account].grant.levels if account else self.levels
+            check_limits(levels, self._account(account).charges)
 
     def _check_paid(self, entry: LedgerEntry) -> None:
         """Refuse what an entry draws, grants or gives back beyond what was paid for."""
@@ -127,7 +146,7 @@ class Totals:
                 change(charges, level, larger.without(smaller) if smaller else larger)
         self._set_charges(account, charges, entry)
         if entry.child is not None and entry.child.event != "spend":
-            self._change_child(entry.child)
+            self._change_child(entry.child, entry.scope_id)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
@@ -137,9 +156,9 @@ class Totals:
         if not path:
             return self
         child = self.children.get(path)
-        if child is None or child.is_closed:
-            state = "is closed" if child else "is not there"
-            raise LedgerError(f"an entry is charged to the child {path!r}, which {state}")
+        if child is None or child.is_closed or child.grant.is_sealed:
+            state = "is not there" if child is None else "is closed or sealed"
+            raise ValueError(f"is charged to the child {path!r}, which {state}")
         return child
 
     def _set_charges(self, path: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
@@ -154,13 +173,13 @@ class Totals:
             n_rows=child.n_rows + entry.n_rows,
         )
 
-    def _change_child(self, child: Child) -> None:
+    def _change_child(self, child: Child, scope: str | None) -> None:
         """Make, begin or close a child."""
         before = self.children.get(child.path)
         if child.grant is not None:
-            before = None if before else ChildTotals(child.grant)
+            before = None if before else ChildTotals(child.grant, scope)
         if before is None or before.is_closed:
-            raise LedgerError(f"the child {child.path!r} can't {child.event} as it stands")
+            raise ValueError(f"can't {child.event} the child {child.path!r} as it stands")
         self.children[child.path] = before.after(child.event)
 
     def of_child(self, path: str) -> Totals:
@@ -227,5 +246,5 @@ def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:
 
 def _give_back(sums: dict[str, Cost], group: str, cost: Cost) -> None:
     if group not in sums:
-        raise LedgerError(f"something is given back to {group!r}, who paid nothing")
+        raise ValueError(f"gives something back to {group!r}, who paid nothing")
     sums[group] = sums[group].without(cost)

@@ -104,6 +104,19 @@ def test_a_copy_is_not_accepted_beside_its_original(path, tmp_path):
     spend(PrivacyAccountant.open(copies[0], accept="moved"))
 
 
+def test_an_original_that_has_more_is_not_to_be_deleted(path, tmp_path):
+    """Whoever follows the error would spend anew what the copy lacks."""
+    accountant = basic_budget(path)
+    spend(accountant)
+    copy = tmp_path / "copy.ledger"
+    shutil.copy2(path, copy)
+    spend(accountant)
+    with pytest.raises(LedgerError, match="the original still lies at") as error:
+        PrivacyAccountant.open(copy, accept="moved")
+    assert "delete" not in str(error.value)
+    assert "entries that this one lacks" in str(error.value)
+
+
 def test_another_file_at_the_place_is_no_original(path, tmp_path):
     """A number of a deleted file is given again, and a file is restored in its folder."""
     spend(basic_budget(path))

@@ -21,8 +21,12 @@ HIDDEN = [
 
 
 def texts_of(error):
-    """An error as it is printed, with all that it was caused by."""
-    return "".join(traceback.format_exception(error)) + repr(error) + str(pickle.dumps(error))
+    """An error as it is printed, with all that it was caused by and their attributes."""
+    texts = [*traceback.format_exception(error), str(pickle.dumps(error))]
+    while error is not None:
+        texts += [repr(error), repr(error.args), repr(vars(error))]
+        error = error.__cause__ or error.__context__
+    return "".join(texts)
 
 
 @pytest.mark.parametrize("key", HIDDEN)
@@ -41,6 +45,13 @@ def test_a_parameter_that_is_not_harmless_is_hidden(key, use, capsys):
 def test_the_end_of_a_password_with_an_ampersand_is_hidden(ending):
     with pytest.raises(LedgerError) as refused:
         PrivacyAccountant.open(f"postgresql://ann@/db?host=/nowhere&ledger=a&password={ending}")
+    assert SECRET not in texts_of(refused.value)
+
+
+@pytest.mark.parametrize("use", [PrivacyAccountant.open, basic_budget])
+def test_an_error_keeps_nothing_of_the_connection(use):
+    with pytest.raises(LedgerError) as refused:
+        use(f"postgresql://ann:{SECRET}@/db?host=/nowhere&ledger=a")
     assert SECRET not in texts_of(refused.value)
 
 
@@ -91,6 +102,12 @@ NO_URLS = [
     f"password={SECRET} host=host",
     f"dbname=db sslpassword = '{SECRET}'",
     f"https://ann:{SECRET}@host/a.ledger",
+    f"//ann:{SECRET}@host/db?ledger=a",
+    f"jdbc:postgresql:db?user=ann&password={SECRET}",
+    f"Server=host;User Id=ann;Pwd={SECRET}",
+    Path(f"ledger='postgresql://ann:{SECRET}@host/db?ledger=a'"),
+    # As the command line has bytes that are not UTF-8.
+    f"postgresql://ann:\udce9{SECRET}@host/db?ledger=a",
     f"file:///home/ann/{SECRET}",
     Path(f"postgresql://ann:{SECRET}@host/db?ledger=a"),
     Path(f"mysql://ann:{SECRET}@host/db"),
@@ -99,6 +116,7 @@ NO_URLS = [
     f"postgresql://ann%3A{SECRET}@host/db?ledger=a",
     f"postgresql://ann%3a{SECRET}:x@host/db?ledger=a",
     f"postgresql://host:1,ann:{SECRET}/db?ledger=a",
+    f"postgresql://host/db?ledger=a&user=ann:{SECRET}",
 ]
 
 
@@ -169,7 +187,9 @@ def test_a_url_as_bytes_is_not_shown():
         assert SECRET not in texts_of(refused.value)
 
 
-@pytest.mark.parametrize("name", ["./ann:x@home", "20:51.ledger", "eps=1,delta=2", "a@b", "x.y:z"])
+@pytest.mark.parametrize(
+    "name", ["./ann:x@home", "20:51.ledger", "eps=1,delta=2", "a@b", "x.y:z", "pwd", "a=1 pwd"]
+)
 def test_files_may_have_names_with_such_letters(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spend(basic_budget(name))

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def ahead(forger):
 
 
 CURVE = b"\0" * 8
+LONG = random.Random(0).randbytes(1000).hex()
 NEXT, BEFORE = "the next number", "the digest of the one before"
 WITH = "rows are added with their entry"
 
@@ -87,6 +89,26 @@ INSERTS = {
     "no JSON": (lambda f: entry(f, mechanism="GNMax"), "json"),
     "a note that is none": (lambda f: entry(f, note="[1"), "json"),
     "a number that is none": (lambda f: entry(f, note='{"a": NaN}'), "json"),
+    "a mechanism that is a list": (lambda f: entry(f, mechanism="[1]"), "an object of JSON"),
+    "an hour that no day has": (
+        lambda f: entry(f, time="2026-01-01T24:00:00.000000+00:00"),
+        "a time",
+    ),
+    # Sums are stored by scope and group later, where others would be in the way.
+    "a scope without a name": (lambda f: entry(f, scope_id=""), "the name of a scope"),
+    "the scope of a child's sums": (lambda f: entry(f, scope_id="/team"), "the name of a scope"),
+    "a scope of a long name": (lambda f: entry(f, scope_id=LONG), "the name of a scope"),
+    "a part of a long name": (
+        lambda f: f.append(charges={f"everyone/x/{LONG}": (0.0, f.charges(1)["*"][1])}, n_rows=1),
+        "the names of a level",
+    ),
+    "a child of a long name": (
+        lambda f: f.append(
+            charges=f.charges(3),
+            child=(LONG, "carve", f.fetch("given", "child", "event = 'carve'")[0][0]),
+        ),
+        "the names of a child",
+    ),
     "no cap": (lambda f: entry(f, scope_id="x", scope_epsilon="much"), "json"),
     "a charge of an older entry": (lambda f: f.insert("charge", 2, "everyone", "", 0.0, 1), WITH),
     "a charge of the newest": (lambda f: f.insert("charge", 5, "everyone", "", 0.0, 1), WITH),
@@ -147,6 +169,56 @@ def test_an_entry_by_hand_that_is_right_is_one(spent):
     with forging(spent) as forger:
         entry(forger)
     assert PrivacyAccountant.open(spent)._ledger.verify().n_entries == 6
+
+
+def test_honest_long_names_stop_nothing(owned):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=owned)
+    with pytest.raises(LedgerError, match="the name of a scope has 1 to 1000"):
+        accountant.child(LONG, epsilon=0.1)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("mechanism", ['{"event": "moved"}', '{"event": "moved", "to": 5}'])
+def test_a_move_to_nowhere_keeps_no_machine_out(spent, tmp_path, monkeypatch, mechanism):
+    """A machine that has not seen the ledger looks for the places where it was."""
+    with forging(spent) as forger:
+        forger.append(mechanism=mechanism)
+    monkeypatch.setenv("SECRETBALLOT_STATE", str(tmp_path / "another"))
+    accountant = PrivacyAccountant.open(spent)
+    accountant.release(Pure(epsilon=0.5), votes(1))
+    assert accountant._ledger.verify().n_entries == 7
+
+
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_a_move_to_a_part_of_the_place_is_one_to_another(spent, n_parts):
+    """A restored dump would be in the same place."""
+    accountant = PrivacyAccountant.open(spent)
+    place = accountant._ledger.header().place.split("@")
+    with forging(spent) as forger:
+        part = "@".join(place[:n_parts])
+        forger.append(mechanism=f'{{"event": "moved", "place": "{part}"}}')
+    with pytest.raises(LedgerError, match="it is a copy"):
+        accountant.release(Pure(epsilon=0.5), votes(1))
+
+
+def curve(forger):
+    number = forger.fetch("max(number) + 1", "curve")[0][0]
+    forger.insert("curve", number, hashlib.sha256(CURVE).digest(), CURVE)
+
+
+@pytest.mark.parametrize("insert", [entry, curve])
+def test_a_spender_waits_for_another(spent, insert):
+    """Whoever spends would find the next number taken."""
+    accountant = PrivacyAccountant.open(spent)
+
+    def act(transaction):
+        refused = pytest.raises(psycopg.errors.LockNotAvailable)
+        with refused, forging(spent) as forger:
+            forger._opened.execute("SET lock_timeout = 100")
+            insert(forger)
+
+    accountant._ledger.transact(act)
+    accountant.release(Pure(epsilon=0.5), votes(1))
 
 
 def test_functions_of_a_session_are_not_looked_at(spent):

@@ -45,6 +45,7 @@ class GaussianPricing(PlanPricing):
         return {
             payer: GaussianCost(min(mu2, float(paid[payer].at(GAUSSIAN))))
             for payer, mu2 in refunds.items()
+            if payer in paid  # an entry by hand may have charged less
         }
 
     def headroom(self, totals: Totals) -> Headroom:

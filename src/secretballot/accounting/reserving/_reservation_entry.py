@@ -68,6 +68,8 @@ def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) 
         paid = payment.charges
         refund = paid if undrawn == plan else pricing.refund(_span(plan, undrawn, before), paid)
         for group, cost in refund.items():
+            if group not in paid:
+                continue  # an entry by hand may have charged less
             part = cost.capped(share * paid[group])
             refunds[group] = refunds[group] + part if group in refunds else part
         before += plan[0]

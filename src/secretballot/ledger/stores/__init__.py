@@ -2,7 +2,15 @@
 
 from secretballot.ledger.stores._named_store import named_store, pickled_store
 from secretballot.ledger.stores._slots import SLOTS, Mark
-from secretballot.ledger.stores._store import TABLES, Rows, Store, Written, meaning, same_place
+from secretballot.ledger.stores._store import (
+    TABLES,
+    Rows,
+    Store,
+    Written,
+    meaning,
+    naming,
+    same_place,
+)
 from secretballot.ledger.stores._waiting import showing
 from secretballot.ledger.stores.file import FileStore
 from secretballot.ledger.stores.server import is_url, roles_script
@@ -18,6 +26,7 @@ __all__ = [
     "is_url",
     "meaning",
     "named_store",
+    "naming",
     "pickled_store",
     "roles_script",
     "same_place",

@@ -20,6 +20,9 @@ TABLES = (
     *("child", "child_total", "private_record"),
 )
 
+#: Parts of the place of a ledger on a server: cluster, database and table.
+_SERVER_PARTS = 3
+
 #: Exceptions of values that no ledger holds.
 _WRONG_VALUES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
@@ -107,11 +110,31 @@ def meaning(store: Store) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def naming(sequence: int) -> Iterator[None]:
+    """Convert errors in the contents of an entry to a LedgerError that names it."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(f"entry {sequence} {error}") from None
+    except _WRONG_VALUES as error:
+        raise LedgerError(
+            f"entry {sequence} holds values that secretballot never wrote ({error}); restore it "
+            "from a copy"
+        ) from None
+
+
 def same_place(recorded: str, current: str) -> bool:
-    """Compare two places by the parts that both of them have."""
+    """Compare two places: on a server all parts, in a file system those that both of them have.
+
+    A recorded place without a part is another one, unless nothing is known of the current one.
+    """
     old_place, new_place = (place.partition(" ")[0] for place in (recorded, current))
-    parts = zip(old_place.split("@"), new_place.split("@"), strict=False)
-    return all(old == new for old, new in parts if old and new)
+    old_parts, new_parts = old_place.split("@"), new_place.split("@")
+    if len(new_parts) == _SERVER_PARTS:
+        return old_parts == new_parts
+    known = [parts for parts in zip(old_parts, new_parts, strict=False) if all(parts)]
+    return all(old == new for old, new in known) and (bool(known) or not any(new_parts))
 
 
 def check_version(version: int) -> None:

@@ -40,9 +40,11 @@ def no_ledger(path: str, *, is_empty: bool) -> str:
             f"it is empty, and its mark {mark_path(path)!r}, which would say how many entries had "
             "been recorded, is damaged; restore it from a copy"
         )
+    # An empty mark is that of an interrupted creation, or was emptied too.
+    unless = " if nothing was ever released from it; if anything was, restore it from a copy"
     return (
         "it is not a ledger of secretballot but empty, as one whose creation was interrupted: "
-        "delete it and its mark"
+        f"delete it and its mark{'' if slots.mark else unless}"
     )
 
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from secretballot._errors import LedgerError
@@ -80,15 +81,15 @@ class ServerStore:
             return query(self._rows(connection, to_write=False))
 
         psycopg = load_psycopg()
-        try:
+        for _ in range(2):
             try:
                 return transact(self._url, ask, to_write=False)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                refusal = self.readable(error)
                 if not _is_lost(error):
-                    raise
-                return transact(self._url, ask, to_write=False)
-        except psycopg.Error as error:
-            raise self.readable(error) from None
+                    break
+        # Not within `except`: errors of psycopg have the password among their attributes.
+        raise refusal
 
     def write(self, act: Callable[[Rows, Mark | None], Written[T]]) -> Written[T]:
         """Run a function with the lock of the ledger's row, and the mark; then commit."""
@@ -133,10 +134,13 @@ class ServerStore:
         def commit(connection: Connection, recorded: tuple[Written[T], SeenMark]) -> None:
             self._commit(connection, recorded[0])
 
+        refusal = None
         try:
             written, seen = transact(self._url, record, to_write=True, commit=commit)
         except load_psycopg().Error as error:
-            raise self.readable(error) from None
+            refusal = self.readable(error)
+        if refusal is not None:
+            raise refusal  # without the error of psycopg, as above
         seen.advance(written.mark, everywhere=written.is_moved)
         return written
 
@@ -164,17 +168,20 @@ class ServerStore:
         patience = threading.Timer(busy_timeout() + STATEMENT_TIMEOUT, connection.cancel)
         patience.daemon = True
         patience.start()
+        lost = None
         try:
             done = connection.execute("COMMIT")
         except psycopg.Error as error:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
                 raise  # the server has said that it rolled back
             connection.close()
-            self._check_recorded(written.mark, error)
-            return
+            lost = error
         finally:
             patience.cancel()
             connection.remove_notice_handler(notice)
+        if lost is not None:
+            self._check_recorded(written.mark, lost)
+            return
         if done.statusmessage != "COMMIT":
             raise LedgerError(
                 f"The ledger {self.name!r} was not written: the server rolled the transaction "
@@ -210,9 +217,10 @@ class ServerStore:
                 was_committed = transact(self._url, is_recorded, to_write=True)
                 break
             except psycopg.Error as error:
-                if not _is_lost(error) or time.monotonic() > deadline:
-                    reason = "was being committed when the connection was lost, and the server "
-                    raise self._withheld(mark, f"{reason}can't be asked about it", error) from None
+                failure = error
+            if not _is_lost(failure) or time.monotonic() > deadline:
+                reason = "was being committed when the connection was lost, and the server "
+                raise self._withheld(mark, f"{reason}can't be asked about it", failure)
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
         if not was_committed:
@@ -246,13 +254,22 @@ def _slots_before(rows: Rows) -> Slots:
     """Read the mark of the last place before this one that the machine has seen the ledger in."""
     assert isinstance(rows, ServerRows)
     moves = "SELECT mechanism FROM {entry} WHERE mechanism LIKE ? ORDER BY sequence DESC"
-    moved = [json.loads(text) for (text,) in rows.fetch(moves, ('{"event": "moved"%',))]
-    made = [place for (place,) in rows.fetch("SELECT place FROM {header}")]
-    for place in [*(entry["place"] for entry in moved), *made]:
+    recorded = [_place(text) for (text,) in rows.fetch(moves, ('{"event": "moved"%',))]
+    recorded += [place for (place,) in rows.fetch("SELECT place FROM {header}")]
+    for place in filter(None, recorded):
         slots = SeenMark(rows.head.ledger_id, place).slots()
         if slots.mark:
             return slots
     return parse_slots(b"")
+
+
+def _place(mechanism: str) -> str:
+    """Return the place of a move; "" for what no move is, which readers of entries refuse."""
+    with suppress(AttributeError, LookupError, RecursionError, ValueError):
+        place = json.loads(mechanism).get("place")
+        place.encode()
+        return str(place)
+    return ""
 
 
 def _is_lost(error: Exception) -> bool:

@@ -12,6 +12,11 @@ from secretballot._errors import LedgerError
 
 _BEGINNINGS = ("postgresql://", "postgres://")
 _EXAMPLE = "postgresql://host/database?ledger=survey"
+_NOT_VALID = (
+    "ledger= is no valid URL of a server (it is not shown, as it may hold a password): letters of "
+    "a user's name or password other than a-z, A-Z, 0-9, '-', '.', '_' and '~' are written as % "
+    f"and two digits, '@' as %40, '/' as %2F. An example is {_EXAMPLE!r}."
+)
 #: Most letters of the name of a ledger.
 _MOST_LETTERS = 200
 
@@ -35,8 +40,10 @@ _URLS = re.compile(
     r"""
     .* ://
     | [^\w/\\.]* [a-z][\w+.:-]+ :/
-    | [^/\\]* : [^/\\]* @
-    | [^\w/\\.]* (\w+ \s* = .*)? \b \w* passw\w* \s* =
+    | [^\w/\\.]* (//)? [^/\\]* : [^/\\]* @
+    | [^/\\]* :/ [^/\\]* @
+    | [^\w/\\.]* (\w+ [\s\w]* = .*)? \b \w* (passw\w* | pwd) \s* =
+    | [^/\\]* [?&;] \w* (passw\w* | pwd) \s* =
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
@@ -89,6 +96,8 @@ class ServerUrl:
                 shown.append(item)
                 continue
             passed.append(item)
+            if key == "user" and ":" in unquote(value):
+                raise LedgerError(_NOT_VALID)
             if key in _HARMLESS:
                 shown.append(item)
             else:
@@ -146,10 +155,7 @@ def _split(text: str) -> SplitResult:
         or "#" in text
         or "%00" in text
         or re.search(r"%(?![0-9a-fA-F]{2})", text)
+        or any("\ud800" <= letter <= "\udfff" for letter in text)
     ):
-        raise LedgerError(
-            "ledger= is no valid URL of a server (it is not shown, as it may hold a password): "
-            "letters of a user's name or password other than a-z, A-Z, 0-9, '-', '.', '_' and '~' "
-            f"are written as % and two digits, '@' as %40, '/' as %2F. An example is {_EXAMPLE!r}."
-        )
+        raise LedgerError(_NOT_VALID)
     return parts

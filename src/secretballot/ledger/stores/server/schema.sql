@@ -117,6 +117,8 @@ DECLARE
     last BIGINT;
     head TEXT;
 BEGIN
+    -- Who inserts by hand waits for whoever spends, whose entry would have the same number.
+    PERFORM FROM secretballot.ledger WHERE number = NEW.ledger FOR UPDATE;
     SELECT sequence, digest INTO last, head FROM secretballot.entry WHERE ledger = NEW.ledger
         ORDER BY sequence DESC LIMIT 1;
     IF NOT FOUND THEN
@@ -129,11 +131,16 @@ BEGIN
     ELSIF NEW.digest !~ '^[0-9a-f]{64}$' OR NEW.seeded NOT IN (0, 1)
             OR NEW.n_rows NOT BETWEEN 0 AND 1000000000000 THEN -- their sum is a BIGINT
         RAISE EXCEPTION 'an entry holds values that secretballot never writes';
-    ELSIF NEW.time !~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$'
+    ELSIF NEW.scope_id !~ '^[^/]' OR octet_length(NEW.scope_id) > 1000 THEN
+        RAISE EXCEPTION 'the name of a scope has 1 to 1000 bytes, and no / at its beginning';
+    ELSIF NEW.time !~ '^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}\+00:00$'
             OR NEW.time::timestamptz > clock_timestamp() + interval '10 minutes' THEN
         RAISE EXCEPTION 'an entry has a time that is ahead of the clock of the server';
     END IF;
-    PERFORM NEW.mechanism::json, NEW.note::json, nullif(NEW.scope_epsilon, 'Infinity')::json;
+    IF json_typeof(NEW.mechanism::json) <> 'object' THEN
+        RAISE EXCEPTION 'a mechanism is an object of JSON';
+    END IF;
+    PERFORM NEW.note::json, nullif(NEW.scope_epsilon, 'Infinity')::json;
     RETURN NEW;
 END $$;
 CREATE OR REPLACE FUNCTION secretballot.check_row() RETURNS trigger LANGUAGE plpgsql
@@ -143,9 +150,17 @@ BEGIN
         AND xmin = pg_current_xact_id()::xid;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'rows are added with their entry, in its transaction';
+    -- Sums have keys of a scope (or a child) and a group, for which an index has 2,700 bytes.
+    ELSIF TG_TABLE_NAME = 'charge' THEN
+        IF octet_length(NEW.level) + octet_length(NEW.member) > 1000 THEN
+            RAISE EXCEPTION 'the names of a level and its part have 1000 bytes';
+        END IF;
     ELSIF TG_TABLE_NAME = 'reservation' THEN
         PERFORM NEW.state::json;
     ELSIF TG_TABLE_NAME = 'child' THEN
+        IF octet_length(NEW.path) > 900 THEN
+            RAISE EXCEPTION 'the names of a child and its parents have 900 bytes';
+        END IF;
         PERFORM nullif(NEW.given, '')::json;
     ELSIF TG_TABLE_NAME = 'total' THEN
         PERFORM nullif(NEW.scope_epsilon, 'Infinity')::json;
@@ -155,6 +170,7 @@ END $$;
 CREATE OR REPLACE FUNCTION secretballot.check_curve() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM FROM secretballot.ledger WHERE number = NEW.ledger FOR UPDATE;
     IF NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM secretballot.curve
             WHERE ledger = NEW.ledger) THEN
         RAISE EXCEPTION 'a curve has the next number';
