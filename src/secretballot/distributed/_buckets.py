@@ -202,9 +202,10 @@ def frame_of(table: pa.Table | pa.RecordBatch) -> pd.DataFrame:
     exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        types = exact if column.null_count else {}
+        # A mapper would make numbers of periods.
+        mapper = exact.get if column.null_count and column.type in exact else None
         try:
-            columns[name] = column.to_pandas(types_mapper=types.get)
+            columns[name] = column.to_pandas(types_mapper=mapper)
         except (ValueError, OverflowError, pa.ArrowException):
             columns[name] = pd.Series(column_cells(column), dtype=object)
     return pd.DataFrame(columns)

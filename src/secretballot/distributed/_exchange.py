@@ -159,7 +159,6 @@ class Exchange:
         """Return the rows of a bucket in the order of the parts; None if there are none."""
         import pyarrow as pa
 
-        register_pandas_types()
         folder = self._folder(bucket)
         tables = []
         for name in sorted(os.listdir(folder)):
@@ -270,7 +269,6 @@ def read_batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Yield batches of the rows of a part; PartError if it can't be read."""
     import pyarrow.parquet as pq
 
-    register_pandas_types()
     try:
         with pq.ParquetFile(path) as part:
             yield from part.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(columns)))
@@ -286,11 +284,3 @@ def _plain(column: pa.Array) -> pa.Array:
 
     is_coded = pa.types.is_dictionary(column.type)
     return column.cast(column.type.value_type) if is_coded else column
-
-
-def register_pandas_types() -> None:
-    """Let pyarrow read periods and intervals: before pandas makes one, they are numbers to it."""
-    import pandas as pd
-    import pyarrow as pa
-
-    pa.array(pd.PeriodIndex([], freq="D").array)

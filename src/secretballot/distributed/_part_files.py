@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from secretballot.distributed._exchange import FIRST, LEVEL, OWNER, TEACHER, register_pandas_types
+from secretballot.distributed._exchange import FIRST, LEVEL, OWNER, TEACHER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +41,12 @@ def shared_types(paths: list[str], needed: Sequence[str]) -> tuple[dict[str, pa.
 
     ValueError names the part that differs.
     """
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    register_pandas_types()
+    # Before pandas makes one, pyarrow reads periods and intervals as numbers.
+    pa.array(pd.PeriodIndex([], freq="D").array)
     types: dict[str, pa.DataType] = {}
     n_rows = 0
     for index, path in enumerate(paths):
