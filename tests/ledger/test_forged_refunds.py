@@ -266,7 +266,7 @@ def test_every_honest_settlement_is_accepted(name, order, mechanism):
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])
-def test_rows_that_somebody_added_for_nothing_bring_nothing_back(name, order):
+def test_rows_that_somebody_added_for_nothing_are_not_drawn_and_bring_nothing_back(name, order):
     """The reservation can be settled."""
     accountant = PrivacyAccountant(1.0, 1e-5, order=order, ledger=name)
     reservation = accountant.reserve(VOTE, 20, n_columns=2)
@@ -277,10 +277,29 @@ def test_rows_that_somebody_added_for_nothing_bring_nothing_back(name, order):
         more = json.dumps([[*plans, [1000, None]], *drawn])
         forger.append(scope_id=forger.scope(1), reservation=(id, "reserve", more))
     paid = accountant.spent().amount
-    accountant.release(VOTE, tied(20), reservation=reservation)
+    for handle in (accountant, PrivacyAccountant.open(name)):
+        with pytest.raises(LedgerError, match="pays for 1000 rows, and too little.*by hand"):
+            handle.release(VOTE, tied(3), reservation=reservation)
     accountant.settle(reservation)
-    assert accountant.spent().amount == paid
+    assert accountant.spent().amount <= paid
     replay(accountant._ledger)
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_a_reservation_that_somebody_made_for_nothing_is_not_drawn(name, order):
+    accountant = PrivacyAccountant(1.0, 1e-5, order=order, ledger=name)
+    reservation = accountant.reserve(VOTE, 20, n_columns=2)
+    with forging(name) as forger:
+        _, event, state = forger.reservation(1)
+        (described,) = {entry.mechanism for entry in accountant.entries()}
+        forger.append(
+            scope_id=forger.scope(1), reservation=("f" * 32, event, state), mechanism=described
+        )
+    opened = PrivacyAccountant.open(name)
+    forged = opened.resume("f" * 32, VOTE)
+    with pytest.raises(LedgerError, match="pays for 20 rows, and too little.*by hand"):
+        opened.release(VOTE, tied(3), reservation=forged)
+    opened.release(VOTE, tied(3), reservation=reservation)
 
 
 def in_sum(group, mu2):

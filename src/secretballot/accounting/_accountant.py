@@ -312,7 +312,8 @@ class PrivacyAccountant(Carving):
         mechanism, n_columns = priced.mechanism, priced.n_columns
         groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
         check_groups(groups, self._ledger.budget.names, "the mechanism")
-        return ReservedPayment(reservation, priced, limits.scope_id, self.reserved(reservation))
+        state = self._to_be_drawn(reservation)
+        return ReservedPayment(reservation, priced, limits.scope_id, state)
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

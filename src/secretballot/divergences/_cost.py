@@ -109,6 +109,10 @@ class Cost(ABC):
         is_less = (self.curve <= most.curve * limit).all() and (self.delta <= most.delta * limit)
         return bool(np.all(is_less))
 
+    def amounts_at_most(self, most: Cost) -> bool:
+        """Return True if no amount is larger, whatever the deltas are."""
+        return type(most) is type(self) and bool((self.curve <= most.curve).all())
+
     def capped(self, most: Self) -> Self:
         """Return the smaller of both, amount by amount."""
         return self.from_curve(

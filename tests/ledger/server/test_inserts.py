@@ -265,7 +265,7 @@ def owners_remedy():
     """Return the SQL that the documentation has for the owner."""
     page = Path(__file__).parents[3] / "docs" / "topics" / "ledger-on-a-server.md"
     text = page.read_text(encoding="utf-8").partition("the owner removes it")[2]
-    return text.partition("```sql")[2].partition("```")[0]
+    return text.partition("```postgres")[2].partition("```")[0]
 
 
 def test_the_script_adds_the_checks_to_tables_without_them(server, url):

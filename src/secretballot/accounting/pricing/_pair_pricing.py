@@ -29,6 +29,7 @@ class PairPricing(PlanPricing):
     (stable top-k sets).
     """
 
+    adds_up = False
     currency = "epsilon"
     slope = -1.1
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from secretballot._errors import BudgetExceededError
+from secretballot._errors import BudgetExceededError, LedgerError
 from secretballot.accounting._protocol import new_entry
 from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.divergences import Cost, Costs
 from secretballot.ledger import LedgerEntry, Reserved, Transaction
+
+#: Least part of the prices of single rows that a plan of them costs: noisy comparisons cost 2 / pi,
+#: purely private rows a quarter.
+_LEAST_SHARE = 0.2
 
 
 def open_state(transaction: Transaction, reservation: Reservation) -> Reserved:
@@ -44,6 +48,24 @@ def check_rows_left(state: Reserved, n_rows: int) -> None:
             f"counts has {n_rows} rows, and the reservation has {state.rows_left} left. Nothing "
             "was released or recorded; ask for fewer, or pay for more with accountant.top_up()."
         )
+
+
+def check_prices(of_one_row: Costs, entries: Sequence[LedgerEntry]) -> None:
+    """Refuse plans whose payment is less than rows cost at least, given the price of one."""
+    for entry in entries:
+        if entry.reservation is None or entry.reservation.event != "reserve":
+            continue
+        n_rows, n_answers = entry.reservation.plans[-1]
+        n_priced = n_rows if n_answers is None else min(n_rows, n_answers)
+        for group, cost in of_one_row.items():
+            least = (_LEAST_SHARE * n_priced) * cost
+            paid = entry.charges.get(group)
+            if n_priced and (paid is None or not least.amounts_at_most(paid)):
+                raise LedgerError(
+                    f"An entry of the reservation {entry.reservation.id!r} pays for {n_rows} rows, "
+                    f"and too little for {group!r}: somebody added it by hand. Nothing was "
+                    "released. Its owner removes it, or make another reservation."
+                )
 
 
 def reservation_entry(

@@ -16,6 +16,7 @@ from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism,
 from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.accounting.reserving._reservation_entry import (
+    check_prices,
     check_rows_left,
     open_state,
     reservation_entry,
@@ -230,7 +231,7 @@ class Reserving(BudgetHandle):
             check_integer("n_answers", n_answers, least=0, most=n_rows)
             n_answers = int(n_answers)
         facts = check_note(note)
-        self.reserved(reservation)
+        self._to_be_drawn(reservation)
 
         def record(transaction: Transaction) -> None:
             state = open_state(transaction, reservation)
@@ -277,6 +278,23 @@ class Reserving(BudgetHandle):
                 "accountant.reserve() returned, or accountant.resume()."
             )
         return entries[-1].reservation
+
+    def _to_be_drawn(self, reservation: Reservation) -> Reserved:
+        """Return the state of a reservation; refuse one for whose rows next to nothing was paid.
+
+        An entry by hand may say so: the ledger knows no prices. A plan costs a fifth of its rows,
+        one by one, at least.
+        """
+        state = self.reserved(reservation)
+        known: dict[str, int] = vars(self).setdefault("_priced_plans", {})
+        if known.get(reservation.id) == len(state.plans) or reservation.mechanism.participation(1):
+            return state  # (prices of mechanisms with turns depend on the rows)
+        pricing = self._pricing_of(reservation, 1)
+        if pricing.adds_up:
+            one = pricing.unchecked_price(pricing.span(1))
+            check_prices(one, self._ledger.reservation(reservation.id))
+        known[reservation.id] = len(state.plans)
+        return state
 
     def resume(self, id: str, mechanism: ReleaseMechanism) -> Reservation:
         """Return a reservation of which only the ledger is left, after a crash say.
