@@ -50,10 +50,13 @@ def with_floats(table: Any, numbers: NDArray[Any]) -> Any:
             polars.Series(table.columns[place], column).cast(table.dtypes[place])
             for place, column in zip(places, numbers.T, strict=True)
         )
-    table = table.reset_index(drop=True)
+    columns = {place: table.iloc[:, place].array for place in range(table.shape[1])}
+    dtypes = table.dtypes.tolist()
     for place, column in zip(places, numbers.T, strict=True):
-        table.isetitem(place, column.astype(table.dtypes.iloc[place]))
-    return table
+        columns[place] = column.astype(dtypes[place])
+    changed = sys.modules["pandas"].DataFrame(columns)
+    changed.columns = table.columns
+    return changed
 
 
 def broken_rows(schema: RowSchema) -> Iterator[Any]:
