@@ -22,17 +22,17 @@ def models_behind(model: Any) -> list[tuple[str, Any]]:
     for name in _INNER:
         if _is_fitted(attributes.get(name)):
             return models_behind(attributes[name])
-    found = [("", model)]
+    models = [("", model)]
     for name in _SEVERAL:
         several = attributes.get(name)
         if isinstance(several, list):
-            for place, each in enumerate(several[:_MOST_MODELS]):
-                found += [
+            for place, part in enumerate(several[:_MOST_MODELS]):
+                models += [
                     (f" in {name}[{place}]{where}", inner)
-                    for where, inner in models_behind(each)
+                    for where, inner in models_behind(part)
                     if _is_fitted(inner)
                 ]
-    return found
+    return models
 
 
 def _is_fitted(model: Any) -> bool:

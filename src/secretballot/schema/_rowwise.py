@@ -198,11 +198,11 @@ def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:
     ValueError
         If it can't be copied, or shares what could keep rows with its copy.
     """
-    one = copy_of(model, name)
-    part = _shared_part(model, one)
+    copied = copy_of(model, name)
+    part = _shared_part(model, copied)
     if part is not None:
         raise _not_copied(name, f"the copy of a {type(part).__name__} in it is the same object")
-    return (lambda: copy_of(model, name)) if fresh else (lambda: one)
+    return (lambda: copy_of(model, name)) if fresh else (lambda: copied)
 
 
 def copy_of(model: Any, name: str) -> Any:

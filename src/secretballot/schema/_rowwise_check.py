@@ -108,11 +108,11 @@ class _Check:
             last_call = self.n_calls + n_left
             borders = self._border_rows(natural[: self._n_natural], size)
             rows = _Rows.of(self.schema.sample, borders, raising, companions)
-            found = self._fault_at(size, rows, last_call)
-            if not found:
+            step = self._fault_at(size, rows, last_call)
+            if not step:
                 chosen = size
                 break
-            fault = fault or found
+            fault = fault or step
         if not self.fresh_copies and state_digest(self._copies()) != before:
             # Later calls changed it, so that what was compared were different functions.
             self._use_fresh_copies()
@@ -235,8 +235,7 @@ class _Check:
             at = np.where(differs.any(axis=1), differs.argmax(axis=1), n_points)
             table = np.column_stack([low, shares.reshape(n_pairs, n_points), high])
             low, high = (table[np.arange(n_pairs), at + end] for end in (0, 1))
-        every = np.arange(n_pairs)
-        return between(np.concatenate([low, high]), np.concatenate([every, every]))
+        return between(np.concatenate([low, high]), np.tile(np.arange(n_pairs), 2))
 
     def _fault_at(self, size: int, rows: _Rows, last_call: int) -> str:
         """Return the step whose answers depend on other rows, or on a row's place; "" if none."""
@@ -359,19 +358,21 @@ class _Seen:
         """Return True if answers of rows are those seen before, bit for bit, and remember them."""
         if self._answers is None:
             self._answers = np.zeros((len(self._is_known), *answers.shape[1:]), answers.dtype)
-        known = self._answers
-        if answers.dtype != known.dtype or answers.shape != (len(indices), *known.shape[1:]):
+        first_seen = self._answers
+        if answers.dtype != first_seen.dtype or answers.shape[1:] != first_seen.shape[1:]:
+            return False
+        if len(answers) != len(indices):
             return False
         rows, first = np.unique(indices, return_index=True)
         new = ~self._is_known[rows]
-        known[rows[new]], self._is_known[rows[new]] = answers[first[new]], True
-        return bool(_same_rows(answers, known[indices]).all())
+        first_seen[rows[new]], self._is_known[rows[new]] = answers[first[new]], True
+        return bool(_same_rows(answers, first_seen[indices]).all())
 
 
 def _comparable(answers: Any) -> NDArray[Any]:
     """Return answers as an array; of sparse rows a digest of each, of lists by label all labels."""
-    if isinstance(answers, list) and answers and all(np.ndim(each) == 2 for each in answers):
-        return np.concatenate([as_array(each) for each in answers], axis=1)
+    if isinstance(answers, list) and answers and all(np.ndim(label) == 2 for label in answers):
+        return np.concatenate([as_array(label) for label in answers], axis=1)
     if not issparse(answers):
         return as_array(answers)
     rows = csr_array(answers)

@@ -95,10 +95,10 @@ def _with_cells(sample: Any, cell: str | int | None) -> Any:
     if isinstance(sample, list | tuple) or np.ndim(sample) == 1:
         is_text = all(isinstance(row, str) for row in sample)
         return [cell if row % 2 else sample[row] for row in rows] if is_text else None
-    given = columns_of(sample)
-    columns = [np.array(column, dtype=object) for column in given]
+    public = columns_of(sample)
+    columns = [np.array(column, dtype=object) for column in public]
     for place, column in enumerate(columns):
-        huge = cell * _largest(given[place].dtype) if isinstance(cell, int) else cell
+        huge = cell * _largest(public[place].dtype) if isinstance(cell, int) else cell
         column[rows % len(columns) == place] = huge
     return np.stack(columns, axis=1)
 

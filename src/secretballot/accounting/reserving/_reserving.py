@@ -286,14 +286,16 @@ class Reserving(BudgetHandle):
         one by one, at least.
         """
         state = self.reserved(reservation)
-        known: dict[str, int] = vars(self).setdefault("_priced_plans", {})
-        if known.get(reservation.id) == len(state.plans) or reservation.mechanism.participation(1):
+        n_checked: dict[str, int] = vars(self).setdefault("_checked_plans", {})
+        if n_checked.get(reservation.id) == len(state.plans) or reservation.mechanism.participation(
+            1
+        ):
             return state  # (prices of mechanisms with turns depend on the rows)
         pricing = self._pricing_of(reservation, 1)
         if pricing.adds_up:
-            one = pricing.unchecked_price(pricing.span(1))
-            check_prices(one, self._ledger.reservation(reservation.id))
-        known[reservation.id] = len(state.plans)
+            of_one_row = pricing.unchecked_price(pricing.span(1))
+            check_prices(of_one_row, self._ledger.reservation(reservation.id))
+        n_checked[reservation.id] = len(state.plans)
         return state
 
     def resume(self, id: str, mechanism: ReleaseMechanism) -> Reservation:
