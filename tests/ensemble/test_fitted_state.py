@@ -16,13 +16,19 @@ from secretballot.mechanisms import GNMax
 
 def test_a_fit_deletes_the_attributes_of_the_last_one(ensemble, private, public):
     unfitted = set(vars(ensemble))
-    ensemble.fit(*private, X_public=public[0])
-    assert set(vars(ensemble)) - unfitted > {"student_", "_teachers"}
     with pytest.raises(ValueError, match="y is None"):
         ensemble.fit(private[0], None)
     assert set(vars(ensemble)) == unfitted
     with pytest.raises(NotFittedError):
         check_is_fitted(ensemble, "_teachers")
+    ensemble.set_params(epsilon=5.0).fit(*private, X_public=public[0])
+    assert set(vars(ensemble)) - unfitted > {"student_", "_teachers"}
+    fitted = vars(ensemble).copy()
+    with pytest.raises(ValueError, match="y is None"):
+        ensemble.fit(private[0], None)
+    assert vars(ensemble) == fitted  # a fit that is refused destroys nothing
+    ensemble.fit(*private)
+    assert not {"student_", "pool_labels_"} & set(vars(ensemble))
 
 
 def test_other_attributes_are_kept(ensemble, private, public):
