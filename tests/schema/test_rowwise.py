@@ -197,6 +197,15 @@ def test_a_check_makes_at_most_240_calls():
         assert n_calls <= 240 * n_steps
         if n_steps == 1:
             assert n_calls <= 240
+    for name in COMPANIONS:
+        n_calls = 0
+
+        def counted(model, X, name=name):
+            count(model, X[:, :2])
+            return COMPANIONS[name](model, X)
+
+        assert calls_of(counted, table(300)).rows_per_call in (1, 256)
+        assert n_calls <= 240
 
 
 def test_forests_and_neighbours_pass():

@@ -29,7 +29,7 @@ from secretballot.schema._varied_rows import broken_rows, float_columns, with_fl
 #: matrices that were measured. A call of one row needs no check.
 CALL_SIZES = (256, 8)
 #: Most calls of a model, its steps and its scores in a check; those that are left to the last ones.
-MOST_CALLS, _LAST_CALLS = 240, 20
+MOST_CALLS, _LAST_CALLS = 240, 32
 #: Public rows that are answered twice, one by one.
 _REPEATED = 8
 #: Most arrangements of rows that are compared for one size of calls.
@@ -171,6 +171,7 @@ class _Check:
             for order in (rows, rows[::-1])
         )
         copies = self._new_copies()
+        self.n_calls += len(rows)
         alone = np.concatenate(
             [call(copies(), self.method, table.take(rows[[row]])) for row in rows]
         )
