@@ -121,6 +121,10 @@ def with_a_grain_more(forger):
     settle(forger, charges={group: (delta, (np.frombuffer(curve) * 1.001).tobytes())})
 
 
+def of_rows_and_answers_at_once(forger):
+    settle(forger, reservation=("another", "reserve", "[[[4, 4]], 0, 0]"))
+
+
 def as_a_draw_that_pays(forger):
     id, _, _ = forger.reservation(1)
     settle(forger, n_rows=1, reservation=(id, "draw", "[[[40, null]], 1, 0]"))
@@ -131,6 +135,7 @@ def as_a_draw_that_pays(forger):
     [
         *(of_nobody, twice, of_another_scope, to_another_group, for_one_who_did_not_pay),
         *(of_more_rows, with_a_grain_more, as_a_draw_that_pays),
+        of_rows_and_answers_at_once,
     ],
 )
 def test_a_settlement_of_what_was_not_paid(accountant, name, capsys, forge):
@@ -246,7 +251,38 @@ def test_the_bound_takes_nothing_from_honest_refunds(n_rows):
 
 
 SHARP = ConfidentGNMax(sigma=60, sigma_threshold=60, threshold=1000)
+DEAR_ROWS = ConfidentGNMax(sigma=60, sigma_threshold=20, threshold=1000)
+DEAR_ANSWERS = ConfidentGNMax(sigma=20, sigma_threshold=60, threshold=1000)
 TURNS = RoundRobin(mechanism=GNMax(sigma=40), turns={"everyone": (1, 3)})
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+@pytest.mark.parametrize(
+    ("mechanism", "answered", "parts"),
+    [(DEAR_ROWS, 0, (0.05, 1.0)), (DEAR_ANSWERS, 30, (1.0, 1e-9)), (DEAR_ANSWERS, 30, (0.5, 0.05))],
+)
+def test_rows_and_answers_behind_a_threshold_come_back_apart(
+    name, capsys, order, mechanism, answered, parts
+):
+    """What is left of one is not paid out at the price of the other."""
+    accountant = PrivacyAccountant(30.0, 1e-5, order=order, ledger=name)
+    reservation = accountant.reserve(mechanism, 60, n_columns=2, n_answers=30)
+    votes = np.where(np.arange(60)[:, None] < answered, [1e6, 0.0], [1.0, 0.0])
+    accountant.release(mechanism, votes, reservation=reservation)
+    drawn = accountant.reserved(reservation)
+    assert (drawn.rows, drawn.answers) == (answered or 60, answered)
+    with forging(name) as forger:
+        id, _, state = forger.reservation(3)
+        back = {}
+        for sequence, part in enumerate(parts, start=1):
+            for group, (_, curve) in forger.charges(sequence).items():
+                back[group] = back.get(group, 0.0) + part * np.frombuffer(curve)
+        forger.append(
+            charges={group: (0.0, curve.tobytes()) for group, curve in back.items()},
+            scope_id=forger.scope(1),
+            reservation=(id, "settle", state),
+        )
+    refused(accountant, name, "entry 4 gives back more than was paid and not drawn", capsys)
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])

@@ -66,8 +66,8 @@ def entry_text(entry: LedgerEntry) -> str:
     if entry.is_refund:
         return f"settled: {mechanism}"
     n_rows, n_answers = entry.reservation.plans[-1]
-    answers = "" if n_answers is None else f" and {n_answers} answers"
-    return f"reserved {n_rows} rows{answers}: {mechanism}"
+    what = f"{n_answers} answers" if n_answers else f"{n_rows} rows"
+    return f"reserved {what}: {mechanism}"
 
 
 def _model_words(facts: Mapping[str, Any]) -> str:

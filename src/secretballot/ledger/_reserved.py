@@ -21,7 +21,7 @@ class Reserved:
 
     id: str
     event: Event  # the entry pays for (more) rows, draws some, or ends it with a refund
-    plans: tuple[tuple[int, int | None], ...]  # rows, and answers if counted, of each payment
+    plans: tuple[tuple[int, int | None], ...]  # rows, or where answers are counted those, or 0
     rows: int = 0  # drawn so far
     answers: int = 0
 
@@ -56,13 +56,12 @@ class Reserved:
     def refund_shares(self) -> Iterator[float]:
         """Yield the most of each plan's payment that may come back, as a share.
 
-        All of it if nothing was drawn. Otherwise it is in proportion to the rows, or answers, that
-        were not drawn, but for the difference between a plan and its rows: each row that was drawn
-        keeps 2 / pi of its part at least, and all but a few keep their parts.
+        It is in proportion to the rows, or answers, that were not drawn, but for the difference
+        between a plan and its rows: each row that was drawn keeps 2 / pi of its part at least, and
+        all but a few keep their parts.
         """
         for plan, undrawn in zip(self.plans, self.undrawn(), strict=True):
-            shares = [_most(left, n) for left, n in zip(undrawn, plan, strict=True) if left and n]
-            yield max(shares, default=0.0) if undrawn != plan else 1.0
+            yield _most(sum(filter(None, undrawn)), sum(filter(None, plan)))
 
     def extended(self, n_rows: int, n_answers: int | None) -> Self:
         """Return the state after a payment for more rows and answers."""
@@ -80,6 +79,10 @@ class Reserved:
 
     def follows(self, before: Self | None, n_rows: int) -> bool:
         """Check that an entry with `n_rows` rows leads from the state before to this one."""
+        if self.event == "reserve" and sum(map(bool, self.plans[-1])) != 1:
+            return (
+                False  # rows and answers have prices, and shares that may come back, of their own
+            )
         if before is None:
             return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
         if before.is_settled:

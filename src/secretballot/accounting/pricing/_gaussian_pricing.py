@@ -75,10 +75,7 @@ class GaussianPricing(PlanPricing):
         return (amount, delta / 2) if self.has_game else (amount, delta)
 
     def _share(self, prices: list[HasGaussianCost], amount: float, delta: float) -> float:
-        # The delta is divided among the plans about as the mu^2 is.
-        mu2 = [float(price.gaussian_cost(delta / len(prices)).mu2) for price in prices]
-        total = sum(mu2)
-        parts = [m / total if 0 < total < math.inf else 1 / len(mu2) for m in mu2]
+        parts = parts_of_delta(prices, delta)
         return gaussian_share(list(zip(parts, prices, strict=True)), amount, delta)
 
     def _share_of_mu2(self, mu2: float, amount: float, delta: float) -> float:
@@ -118,3 +115,10 @@ class GaussianPricing(PlanPricing):
             group: Profile.from_renyi(priced.turns(group, span) * cast("RenyiCost", cost))
             for group, cost in priced.max_cost().items()
         }
+
+
+def parts_of_delta(prices: list[HasGaussianCost], delta: float) -> list[float]:
+    """Divide a delta among plans about as their mu^2 is divided."""
+    mu2 = [float(price.gaussian_cost(delta / len(prices)).mu2) for price in prices]
+    total = sum(mu2)
+    return [m / total if 0 < total < math.inf else 1 / len(mu2) for m in mu2]

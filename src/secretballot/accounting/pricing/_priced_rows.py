@@ -26,6 +26,18 @@ class Span:
         """The number of rows."""
         return self.rows[1] - self.rows[0]
 
+    @property
+    def n_answers(self) -> int | None:
+        """The number of answers; None where they are not paid for apart."""
+        return None if self.answers is None else self.answers[1] - self.answers[0]
+
+    def apart(self) -> list[Span]:
+        """Return the rows, and the answers behind their threshold, as spans of their own."""
+        if self.answers is None:
+            return [self]
+        rows, answers = Span(self.rows, (0, 0)), Span((self.rows[1],) * 2, self.answers)
+        return [span for span in (rows, answers) if span.n_rows or span.n_answers]
+
     def __iter__(self) -> Iterator[tuple[RowPart, int, int]]:
         if self.answers is None:
             yield "rows", *self.rows

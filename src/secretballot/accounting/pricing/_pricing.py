@@ -46,6 +46,13 @@ class Pricing(ABC):
         BudgetExceededError if they don't fit the budget.
         """
 
+    def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
+        """Compute the price of rows, and that of the answers behind their threshold, apart.
+
+        They add up to `price`.
+        """
+        return [(span, self.price(totals, span))]
+
     @abstractmethod
     def unchecked_price(self, span: Span) -> Costs:
         """Compute the charges in an unspent budget of the same size, whether they fit or not."""

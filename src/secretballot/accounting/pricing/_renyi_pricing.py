@@ -41,6 +41,11 @@ class RenyiPricing(Pricing):
         self._limits.check_charges(totals, charges)
         return charges
 
+    def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
+        """Compute the price of rows, and that of the answers behind their threshold, apart."""
+        self.price(totals, span)
+        return [(part, self._cost(part)) for part in span.apart()]
+
     def unchecked_price(self, span: Span) -> Costs:
         """Compute the most that rows and answers can cost, whether they fit or not."""
         return self._cost(span)
@@ -102,11 +107,10 @@ class RenyiPricing(Pricing):
         """Compute the charges of each group for the rows and answers of a span."""
         rows, answers = self._reserved
         charges = {group: self._priced.turns(group, span) * cost for group, cost in rows.items()}
-        if span.answers is None:
+        if span.n_answers is None:
             return charges
         # Nobody knows beforehand which rows are answered: every group pays for all answers.
-        n_answers = span.answers[1] - span.answers[0]
-        return {group: cost + n_answers * answers[group] for group, cost in charges.items()}
+        return {group: cost + span.n_answers * answers[group] for group, cost in charges.items()}
 
 
 def _dearest(costs: Costs) -> Costs:

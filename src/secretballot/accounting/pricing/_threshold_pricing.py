@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism, StatesLaws
-from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
+from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing, parts_of_delta
 from secretballot.accounting.pricing._plan_pricing import Headroom
 from secretballot.accounting.pricing._priced_rows import Span
-from secretballot.divergences import GAUSSIAN, Costs, GaussianCost
+from secretballot.divergences import GAUSSIAN, Cost, Costs, GaussianCost
 from secretballot.ledger import Totals
 
 #: Rows per answer that are expected before outcomes are seen, and the answers this weighs as.
@@ -36,6 +36,28 @@ class ThresholdPricing(GaussianPricing):
     note = {}
 
     _answered: NDArray[np.bool_]
+
+    def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
+        """Compute the price of rows, and that of the answers behind their threshold, apart.
+
+        Rows cost what they do at their part of the delta, and answers the rest.
+        """
+        charges = self.price(totals, span)
+        apart = span.apart()
+        if len(apart) == 1:
+            return [(span, charges)]
+        headroom = self.headroom(totals)
+        of_rows: dict[str, Cost] = {}
+        of_answers: dict[str, Cost] = {}
+        for payer, charge in charges.items():
+            own = GaussianCost.zero()
+            for group, prices in self._prices(span).items():
+                if payer in self._payers[group]:
+                    part, _ = parts_of_delta(prices, self._available(*headroom[payer])[1])
+                    own = own.parallel(prices[0].gaussian_cost(part * float(charge.delta)))
+            rest = float(charge.at(GAUSSIAN) - own.mu2), float(charge.delta - own.delta)
+            of_rows[payer], of_answers[payer] = own, GaussianCost(*rest)
+        return list(zip(apart, (of_rows, of_answers), strict=True))
 
     def admit(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits the budget."""

@@ -50,22 +50,41 @@ def check_rows_left(state: Reserved, n_rows: int) -> None:
         )
 
 
-def check_prices(of_one_row: Costs, entries: Sequence[LedgerEntry]) -> None:
-    """Refuse plans whose payment is less than rows cost at least, given the price of one."""
+def check_prices(pricing: Pricing, entries: Sequence[LedgerEntry]) -> None:
+    """Refuse plans whose payment is less than rows, or answers, cost at least."""
+    ones = [(one, pricing.unchecked_price(one)) for one in pricing.span(1).apart()]
     for entry in entries:
         if entry.reservation is None or entry.reservation.event != "reserve":
             continue
         n_rows, n_answers = entry.reservation.plans[-1]
-        n_priced = n_rows if n_answers is None else min(n_rows, n_answers)
-        for group, cost in of_one_row.items():
-            least = (_LEAST_SHARE * n_priced) * cost
-            paid = entry.charges.get(group)
-            if n_priced and (paid is None or not least.amounts_at_most(paid)):
-                raise LedgerError(
-                    f"An entry of the reservation {entry.reservation.id!r} pays for {n_rows} rows, "
-                    f"and too little for {group!r}: somebody added it by hand. Nothing was "
-                    "released. Its owner removes it, or make another reservation."
-                )
+        for one, price in ones:
+            n_priced = n_rows if one.n_rows else n_answers or 0
+            for group, cost in price.items():
+                least = (_LEAST_SHARE * n_priced) * cost
+                paid = entry.charges.get(group)
+                if n_priced and (paid is None or not least.amounts_at_most(paid)):
+                    what = "rows" if one.n_rows else "answers"
+                    raise LedgerError(
+                        f"An entry of the reservation {entry.reservation.id!r} pays for {n_priced} "
+                        f"{what}, and too little for {group!r}: somebody added it by hand. Nothing "
+                        "was released. Its owner removes it, or make another reservation."
+                    )
+
+
+def append_payments(
+    transaction: Transaction,
+    reservation: Reservation,
+    pricing: Pricing,
+    span: Span,
+    note: Mapping[str, Any] | None = None,
+    *,
+    state: Reserved | None = None,
+) -> None:
+    """Append an entry that pays for rows, and one that pays for the answers among them."""
+    for part, charges in pricing.payments(transaction.totals, span):
+        plan = part.n_rows, part.n_answers
+        state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
+        transaction.append(reservation_entry(reservation, state, charges, note))
 
 
 def reservation_entry(

@@ -16,6 +16,7 @@ from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism,
 from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.accounting.reserving._reservation_entry import (
+    append_payments,
     check_prices,
     check_rows_left,
     open_state,
@@ -103,7 +104,6 @@ class Reserving(BudgetHandle):
             scope=scope,
             ledger=self._ledger.genesis,
         )
-        state = Reserved.first(reservation.id, (n_rows, n_answers))
         facts = check_note(note)
         if n_columns is not None:
             facts[COLUMNS] = n_columns
@@ -111,8 +111,7 @@ class Reserving(BudgetHandle):
         pricing.price(self._ledger.totals(scope.id), span)  # before others have to wait
 
         def record(transaction: Transaction) -> Reservation:
-            charges = pricing.price(transaction.totals, span)
-            transaction.append(reservation_entry(reservation, state, charges, facts))
+            append_payments(transaction, reservation, pricing, span, facts)
             return reservation
 
         return self._ledger.transact(record, scope.id)
@@ -153,9 +152,7 @@ class Reserving(BudgetHandle):
             state = open_state(transaction, reservation)
             rows = (state.n_rows, state.n_rows + n_rows)
             span = Span(rows, None if answers is None else (0, answers))
-            charges = pricing.price(transaction.totals, span)
-            after = state.extended(n_rows, answers)
-            transaction.append(reservation_entry(reservation, after, charges))
+            append_payments(transaction, reservation, pricing, span, state=state)
 
         self._ledger.transact(record, reservation.scope.id)
 
@@ -293,8 +290,7 @@ class Reserving(BudgetHandle):
             return state  # (prices of mechanisms with turns depend on the rows)
         pricing = self._pricing_of(reservation, 1)
         if pricing.adds_up:
-            of_one_row = pricing.unchecked_price(pricing.span(1))
-            check_prices(of_one_row, self._ledger.reservation(reservation.id))
+            check_prices(pricing, self._ledger.reservation(reservation.id))
         n_checked[reservation.id] = len(state.plans)
         return state
 
