@@ -49,14 +49,13 @@ class ThresholdPricing(GaussianPricing):
         headroom = self.headroom(totals)
         of_rows: dict[str, Cost] = {}
         of_answers: dict[str, Cost] = {}
-        for payer, charge in charges.items():
+        for payer, charge in cast("dict[str, GaussianCost]", charges).items():
             own = GaussianCost.zero()
             for group, prices in self._prices(span).items():
                 if payer in self._payers[group]:
                     part, _ = parts_of_delta(prices, self._available(*headroom[payer])[1])
                     own = own.parallel(prices[0].gaussian_cost(part * float(charge.delta)))
-            rest = float(charge.at(GAUSSIAN) - own.mu2), float(charge.delta - own.delta)
-            of_rows[payer], of_answers[payer] = own, GaussianCost(*rest)
+            of_rows[payer], of_answers[payer] = own, charge.without(own)
         return list(zip(apart, (of_rows, of_answers), strict=True))
 
     def admit(self, totals: Totals) -> None:
