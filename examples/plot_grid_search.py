@@ -64,7 +64,7 @@ ensemble.price_fit(len(y), X_public, n_fits=n_fits)
 
 # %%
 # The usual score of a search is computed on held-out private records and paid by nobody; the choice
-# that is made by it is a leak, of which the first fit warns. This one is paid: ``score_private``
+# that is made by it is a leak, of which each fit warns. This one is paid: ``score_private``
 # counts right answers with noise, from the same budget (as does
 # :func:`~secretballot.scoring.score_private`, for other models).
 

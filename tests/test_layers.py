@@ -291,3 +291,27 @@ def test_the_lazy_top_level_starts_without_scikit_learn():
     script = "import sys, secretballot.accounting; assert 'sklearn' not in sys.modules"
     done = run_python("-c", script)
     assert done.returncode == 0, done.stderr
+
+
+def frames_and_bytecode(tree: ast.AST) -> set[str]:
+    """Names by which a module walks the call stack, or reads bytecode."""
+    found = set()
+    for node in ast.walk(tree):
+        name = getattr(node, "attr", "") or getattr(node, "id", "")
+        if name in ("f_locals", "f_back", "_getframe", "currentframe"):
+            found.add(name)
+        if name == "stack" and getattr(getattr(node, "value", None), "id", "") == "inspect":
+            found.add("inspect.stack")
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imported = [getattr(node, "module", ""), *(alias.name for alias in node.names)]
+            found |= {"dis"} & set(imported)
+    return found
+
+
+def test_only_warnings_look_at_their_caller():
+    found = {path.name: frames_and_bytecode(ast.parse(path.read_text())) for path in MODULES}
+    assert {name: names for name, names in found.items() if names} == {
+        "_errors.py": {"_getframe", "f_back"}
+    }
+    planted = "import inspect, dis\nframe.f_locals, inspect.stack(), sys._getframe().f_back"
+    assert len(frames_and_bytecode(ast.parse(planted))) == 5

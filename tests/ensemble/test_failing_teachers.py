@@ -226,7 +226,7 @@ def test_parties_fail_alike():
     assert votes_of(ensemble).tolist() == [[0, 5], [1, 4], [0, 5], [0, 5]]
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_failing_teacher_does_not_fail_a_search():
     accountant = PrivacyAccountant(500.0, 1e-5)
     search = GridSearchCV(

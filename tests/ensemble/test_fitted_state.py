@@ -49,7 +49,7 @@ def here(warned):
     return {warning.filename for warning in warned} == {__file__}
 
 
-@pytest.mark.filterwarnings("ignore:cross_validate scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_warnings_point_at_the_users_line(ensemble, private, public):
     ensemble.set_params(classes=None, mechanism=GNMax(sigma=1.5))
     with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:

@@ -74,7 +74,7 @@ def test_without_a_pool_the_first_call_pays(ensemble, private, public):
     assert accountant.reserved(ensemble.reservation_).rows_left == 7
 
 
-@pytest.mark.filterwarnings("ignore:.* scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_search_draws_on_one_reservation(ensemble, private, public):
     accountant = budget(2.0)
     reservation = accountant.reserve(GNMax(sigma=60), 6 * 30, n_columns=2)

@@ -15,7 +15,7 @@ from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
 OWNERS = np.arange(200) // 4
-pytestmark = pytest.mark.filterwarnings("ignore:.* scores with held-out")
+pytestmark = pytest.mark.filterwarnings("ignore:a copy of the model")
 
 
 def make(accountant, **parameters):

@@ -340,7 +340,7 @@ def test_callbacks_follow_a_regression(listener):
         assert all(len(array) != 300 for array in arrays)
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 @pytest.mark.parametrize("model", [ensemble(), regression()], ids=["teachers", "regression"])
 def test_bars_of_scikit_learn(model, listener, capsys):
     pytest.importorskip("rich")

@@ -68,7 +68,7 @@ def test_equal_noise_would_be_noticed(tmp_path):
     assert [entry.seeded for entry in seeded.entries()] == [True, True]
 
 
-@pytest.mark.filterwarnings("ignore:.* scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_grid_search_spends_from_one_named_ledger(tmp_path):
     path = tmp_path / "search.ledger"
     rng = np.random.default_rng(0)

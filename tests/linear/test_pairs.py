@@ -41,6 +41,7 @@ def test_classes_that_two_columns_tell_together(fitted):
     assert ("a", "b") in fitted.interactions_
     assert roc_auc_score(y, fitted.decision_function(X)) > 0.93
     alone = clone(fitted).set_params(interactions=0, accountant=PrivacyAccountant(1.0, 1e-5))
+    alone.set_params(epsilon=1.0)
     pool = PublicData(exclusive_or(1, 400)[0])
     alone.fit(*exclusive_or(0), X_public=pool)
     assert alone.interactions_ == []

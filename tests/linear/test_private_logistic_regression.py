@@ -174,7 +174,7 @@ def test_seeds_are_refused_on_a_named_ledger_before_anything_is_spent(tmp_path):
     assert not budget.entries()
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_searches_charge_every_fit():
     budget = PrivacyAccountant(3.0, 1e-5)
     base = model(budget=budget, epsilon=0.5)

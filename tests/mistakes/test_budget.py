@@ -1,7 +1,6 @@
 """Mistakes with the budget: its size, its unit, and what a fit may spend of it."""
 
 import pytest
-from sklearn.model_selection import GridSearchCV
 from tests.mistakes._mistake import (
     ALL,
     LABELS,
@@ -48,14 +47,7 @@ def greedy_fit(make):
         assert len(given.entries()) == n_entries
 
 
-def varied(accountant):
-    """Search for the best epsilon."""
-    search = GridSearchCV(logistic(accountant), {"epsilon": [0.2, 2.5]}, cv=2, error_score="raise")
-    search.fit(X, LABELS, X_public=POOL)
-
-
 MISTAKES = (
-    Mistake("a search for an epsilon", "GridSearchCV varies epsilon.*refit=False", varied),
     opened("epsilon as text", "epsilon='1' must be a finite number above 0", "1", 1e-5),
     opened("epsilon of 0", "epsilon=0 must be a finite number above 0", 0, 1e-5),
     opened("a negative epsilon", "epsilon=-1 must be a finite number above 0", -1, 1e-5),

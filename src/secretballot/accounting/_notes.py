@@ -124,14 +124,11 @@ NOTE_WORDS: dict[str, NoteWord] = {
         "learned from them, or shown of them, is outside the guarantee.",
         "rows that were used as public ones, and may be private",
     ),
-    "learned_around": _typed(list, "a list of names")._replace(
-        sentences={
-            None: "In {} A STEP, A CALIBRATION, A THRESHOLD, A SEARCH OR A BAG AROUND THE MODEL "
-            "LEARNED FROM PRIVATE ROWS, OR SCORED WITH THEM, WITHOUT NOISE, OR REPEATED THEM "
-            "WITHIN A FIT. What it learned or chose, its scores, and the copies of rows are "
-            "outside the guarantee; the notes of the releases name it."
-        },
-        outside={None: "what was learned from private rows around a model, without noise"},
+    "copy": _flag(
+        "In {} models were fitted as copies, within another tool (a search, a calibration, a "
+        "stack), which may have looked at private rows without noise. What it learned or chose, "
+        "and its scores, are outside the guarantee.",
+        "what a tool around the model may have learned from private rows, without noise",
     ),
     "priced": _choice(
         {

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from secretballot._progress import ProgressTask
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
@@ -88,7 +87,8 @@ def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
         accountant = PrivacyAccountant(
             _LARGE_EPSILON, 1e-5, unit=unit, order="renyi", approximation_delta=5e-6
         )
-        copy = clone(ensemble).set_params(accountant=accountant, epsilon=None, student=None)
+        copy = type(ensemble)(**ensemble.get_params(deep=False))
+        copy.set_params(accountant=accountant, epsilon=None, student=None)
         fitted = copy.fit(**data)
         # The seed has fixed the partition; the noise is drawn as for users.
         fitted._labelling.randomness = replace(fitted._labelling.randomness, seeded=False)

@@ -52,7 +52,7 @@ class FitFacts:
     types_learned: list[str] = field(default_factory=list)  # columns
     levels: Levels | None = None
     public_may_be_private: bool = False
-    learned_around: list[str] = field(default_factory=list)  # without noise; see `screening`
+    is_copy: bool = False  # fitted by a tool around the model
 
     @property
     def ledger_note(self) -> dict[str, Any]:
@@ -70,8 +70,8 @@ class FitFacts:
             note["types_learned"] = self.types_learned
         if self.public_may_be_private:
             note["public_may_be_private"] = True
-        if self.learned_around:
-            note["learned_around"] = self.learned_around
+        if self.is_copy:
+            note["copy"] = True
         if self.levels is not None:
             note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
         return note

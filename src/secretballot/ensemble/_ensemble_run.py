@@ -38,7 +38,7 @@ from secretballot.ensemble.student import StudentChoice, fit_student, labels_sha
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.schema import warn_misfits
 from secretballot.scoring import FitPrice, People, price_of_fits
-from secretballot.screening import PublicRowsCheck, check_enclosing_fits, totals_outside
+from secretballot.screening import PublicRowsCheck, check_copy, totals_outside
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -73,11 +73,11 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             "X_public was given but accountant=None: labels are not released without a budget. "
             + GIVE_BUDGET
         )
-    leaks = [] if accountant is None else check_enclosing_fits(ensemble)
+    is_copy = accountant is not None and check_copy(ensemble)
     randomness = Randomness.from_seed(ensemble.random_state)
     data = _preparation(ensemble, arguments)(ensemble, arguments, randomness)
     try:
-        _run(ensemble, fitted, arguments, data, randomness, leaks)
+        _run(ensemble, fitted, arguments, data, randomness, is_copy)
     finally:
         if data.parts is not None:
             data.parts.close()
@@ -97,11 +97,11 @@ def _run(
     arguments: FitArguments,
     data: EnsembleData,
     randomness: Randomness,
-    leaks: list[str],
+    is_copy: bool,
 ) -> None:
     """Fill in `fitted` step by step, from checked input."""
     accountant = ensemble.accountant
-    data = replace(data, facts=replace(data.facts, learned_around=leaks))
+    data = replace(data, facts=replace(data.facts, is_copy=is_copy))
     labelling = Labelling(data.facts, randomness)
     fitted.data, fitted.labelling = data, labelling
     mechanism, choice, check = None, None, None

@@ -36,7 +36,7 @@ from secretballot.ensemble.student import NO_STUDENT, UNFITTED, PrivateChoice, S
 from secretballot.mechanisms import Mechanism
 from secretballot.schema import column_names
 from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
-from secretballot.screening import CheckedCloneMixin
+from secretballot.screening import CopiedMixin
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
@@ -57,7 +57,7 @@ class PrivateTeacherEnsemble(
     StudentMethods,
     ClassifierScoreMethods,
     FitPriceMethods,
-    CheckedCloneMixin,
+    CopiedMixin,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,

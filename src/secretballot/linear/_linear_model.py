@@ -49,11 +49,11 @@ from secretballot.linear.input import (
 from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import RowAnswers, check_table, date_bounds, public_table
 from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
-from secretballot.screening import CheckedCloneMixin
+from secretballot.screening import CopiedMixin
 
 
 class LinearModel(
-    BudgetReportMixin, FitPriceMethods, CheckedCloneMixin, CallbackSupportMixin, BaseEstimator
+    BudgetReportMixin, FitPriceMethods, CopiedMixin, CallbackSupportMixin, BaseEstimator
 ):
     """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
 

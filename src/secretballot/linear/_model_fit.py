@@ -61,7 +61,7 @@ from secretballot.linear.rounds import (
 )
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, column_names
-from secretballot.screening import PublicRowsCheck, check_enclosing_fits
+from secretballot.screening import PublicRowsCheck, check_copy
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -132,13 +132,13 @@ def run_fit(
         raise ValueError(
             f"accountant=None: nothing is learned from private rows without a budget. {GIVE_BUDGET}"
         )
-    leaks = check_enclosing_fits(model)
+    is_copy = check_copy(model)
     if isinstance(X, PrivateParts):
         data = check_parts(model, X, y, X_public, owners, budgets)
     else:
         data = check_input(model, X, y, X_public, owners, budgets)
     try:
-        fitted = _run(model, accountant, data, X_public, leaks)
+        fitted = _run(model, accountant, data, X_public, is_copy)
         return replace(fitted, label_names=None if y is None else column_names(y))
     finally:
         data.private.close()
@@ -149,7 +149,7 @@ def _run(
     accountant: PrivacyAccountant,
     data: FitInput,
     X_public: ArrayLike | PublicData | None,
-    leaks: list[str],
+    is_copy: bool,
 ) -> FittedModel:
     """Fit a model to checked input."""
     _check_public_rows(model, data)
@@ -234,8 +234,8 @@ def _run(
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
         note["public_may_be_private"] = True
-    if leaks:
-        note["learned_around"] = leaks
+    if is_copy:
+        note["copy"] = True
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
     check = check.release_count(

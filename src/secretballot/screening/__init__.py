@@ -4,14 +4,14 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot.screening._cells_outside import cells_outside as cells_outside
+from secretballot.screening._copies import CopiedMixin as CopiedMixin
+from secretballot.screening._copies import check_copy as check_copy
 from secretballot.screening._declared_columns import (
     check_readable_numbers as check_readable_numbers,
 )
 from secretballot.screening._declared_columns import count_readable as count_readable
 from secretballot.screening._declared_columns import refuse_unreadable as refuse_unreadable
 from secretballot.screening._declared_columns import undeclared_cells as undeclared_cells
-from secretballot.screening._enclosing_fits import CheckedCloneMixin as CheckedCloneMixin
-from secretballot.screening._enclosing_fits import check_enclosing_fits as check_enclosing_fits
 from secretballot.screening._private_extremes import count_at_bounds as count_at_bounds
 from secretballot.screening._private_extremes import warn_extreme_counts as warn_extreme_counts
 from secretballot.screening._private_extremes import (

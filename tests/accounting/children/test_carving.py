@@ -163,6 +163,7 @@ def test_levels():
         whole.child("other", epsilon={"strict": 0.49, "lax": 0.1})
 
 
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_fit_spends_from_a_child(whole):
     team = whole.child("team", epsilon=0.5)
     rng = np.random.default_rng(0)

@@ -185,7 +185,7 @@ def test_a_named_ledger_keeps_levels_apart(tmp_path):
     np.testing.assert_array_equal(revived.predict(X), ensemble.predict(X))
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_grid_search_over_individualizations():
     accountant = PrivacyAccountant({"strict": 90.0, "generous": 270.0}, 1e-5, order="renyi")
     grid = {"individualization": [None, *VARIANTS]}

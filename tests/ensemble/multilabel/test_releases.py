@@ -239,7 +239,7 @@ def test_parties_that_number_their_labels(party):
     assert (ensemble.pool_labels_.labels == TRUTH).mean() > 0.9
 
 
-@pytest.mark.filterwarnings("ignore:.* scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_search_spends_for_each_fit():
     accountant = PrivacyAccountant(1e4, 1e-5, order="renyi")
     grid = {"mechanism": [MECHANISMS["binary"], MECHANISMS["powerset"]]}

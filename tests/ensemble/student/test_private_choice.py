@@ -229,7 +229,7 @@ def test_a_choice_cannot_be_fitted_alone(private):
     assert not hasattr(PrivateChoice(THREE), "classes_")
 
 
-@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_clones_searches_and_public_students(private, public):
     accountant = PrivacyAccountant(50.0, 1e-5)
     student = PrivateChoice([*THREE, GRID], share=0.3)

@@ -1,0 +1,44 @@
+"""Copies of an estimator that tools around it fit, each of which pays with a part of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretballot._errors import PrivacyLeakWarning, warn
+
+#: Parameters of an estimator that say what a fit pays, or with what noise.
+_AMOUNTS = ("epsilon", "mechanism", "reservation")
+
+
+class CopiedMixin:
+    """Mixin of estimators whose clones know that they are clones."""
+
+    _is_copy = False
+
+    def __sklearn_clone__(self) -> Any:
+        clone = super().__sklearn_clone__()  # type: ignore[misc]
+        clone._is_copy = True
+        return clone
+
+
+def check_copy(estimator: Any) -> bool:
+    """Refuse a fit of a copy that names no part of the budget; return True for other copies.
+
+    Nobody knows how many of them there will be. A tool that fits copies may look at private rows
+    itself, which warns.
+    """
+    if not estimator._is_copy:
+        return False
+    if all(getattr(estimator, amount, None) is None for amount in _AMOUNTS):
+        raise ValueError(
+            "pass epsilon=accountant.epsilon_per_fit(n_fits): a search, a calibration or a stack "
+            "fits copies, and each needs its own part."
+        )
+    warn(
+        "a copy of the model was fitted, as tools around a model do. What such a tool itself "
+        "learns from private rows, or scores with them (a calibration, a threshold, a choice of "
+        "parameters), has no noise, and is outside of the guarantee: see 'Tools around a model' "
+        "in the guide.",
+        PrivacyLeakWarning,
+    )
+    return True
