@@ -19,6 +19,8 @@ which leaves nearly all of it for the model. You will see what each way spent it
 # models, each trained on a part of the private records, that vote on the public ones; a
 # :term:`student` learns from the noisy winners.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -64,7 +66,8 @@ ensemble.price_fit(len(y), X_public, n_fits=n_fits)
 
 # %%
 # The usual score of a search is computed on held-out private records and paid by nobody; the choice
-# that is made by it is a leak, of which each fit warns. This one is paid: ``score_private``
+# that is made by it is a leak. Each fit of a copy warns of that, as nobody knows what a tool does
+# with private rows. This one is paid: ``score_private``
 # counts right answers with noise, from the same budget (as does
 # :func:`~secretballot.scoring.score_private`, for other models).
 
@@ -74,6 +77,7 @@ def paid_score(estimator, X, y):
     return estimator.score_private(X, y).accuracy
 
 
+warnings.filterwarnings("ignore", "a copy of the model was fitted")
 search = GridSearchCV(ensemble, grid, cv=2, scoring=paid_score)
 search.fit(X, y, X_public=X_public)
 for setting, score in zip(

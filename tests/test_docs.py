@@ -37,6 +37,7 @@ DRAWN = {"docs/theory/audit.md": 0.05}
 NUMBER = r"\d+(?:\.\d+)?"
 
 
+@pytest.mark.filterwarnings("ignore:a copy of the model")  # pages about tools have words for it
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run(name, tmp_path, monkeypatch, capsys):
     """In the order of the page; what a page says is printed is printed.
