@@ -57,7 +57,8 @@ def test_winners_of_whole_counts_follow_the_law(ballot, n_classes):
     motion = agreed(mechanism).motion(tuple(range(n_classes)), ["a", "b"], None)
     ballots = {name: [np.full(N_ROWS, ballot)] for name in "ab"}
     (winners,) = TrustedAggregator().open(ballots, [motion], None)
-    counts, frequencies = 2 * np.eye(n_classes)[ballot], np.bincount(winners, minlength=n_classes)
+    counts = 2 * np.eye(n_classes, dtype=int)[ballot]
+    frequencies = np.bincount(winners, minlength=n_classes)
 
     def p_value(probabilities):
         expected = N_ROWS * probabilities
