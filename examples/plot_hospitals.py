@@ -82,8 +82,7 @@ print(f"the others: {np.mean(before[N_ASKERS:]):.2f}")
 # First all agree on the noise: the least at which sixty votes fit into 95 % of everybody's budget.
 # What a vote can cost a hospital's patients is set aside in its own ledger before any ballot is
 # cast; a hospital that asks doesn't vote on its own questions. Who asks sees the winner of each
-# noisy vote, and no ballot. Here one program adds the votes up, and is trusted; there are ways
-# without that (:doc:`/topics/collaboration`).
+# noisy vote, and no ballot. One program adds the votes up, and is trusted.
 
 together = Collaboration(hospitals)
 agreement = together.agree(GNMax, n_rows=N_ASKERS * N_ASKED, share=0.95)
@@ -149,5 +148,5 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where to go on: :doc:`/topics/collaboration` says who learns what, how to vote with nobody to
-# trust, how to do it across machines, and what was gained with fifty parties, and with ten.
+# Where to go on: :doc:`/topics/collaboration` says who learns what, how to do it across machines,
+# and what was gained with fifty parties, and with ten.

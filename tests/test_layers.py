@@ -29,7 +29,6 @@ LAYERS = {
     "_views": 1,
     "divergences": 1,
     "transport": 1,
-    "computing": 2,
     "games": 2,
     "ledger": 2,
     "accounting": 3,
@@ -58,7 +57,6 @@ LAYERS = {
 }
 WITHOUT_SKLEARN = (
     "transport",
-    "computing",
     "divergences",
     "games",
     "ledger",

@@ -1,1 +1,1 @@
-"""What a vote among parties takes: seconds, bytes and messages, by aggregator."""
+"""What a vote among parties takes: seconds, bytes and messages."""

@@ -1,12 +1,11 @@
-"""Rows a second, bytes and messages of a question, by aggregator, on this machine.
+"""Rows a second, bytes and messages of a question, on this machine.
 
     python benchmarks/collaboration/speed.py [--rows 1000] [--parties 10] [--repeat 3] [--quick]
 
-Ten parties are there and one of them asks. The trusted aggregator is in one process with all
-parties, and elsewhere: each party in a process of its own, over mutual TLS on loopback. A question
-is timed from `ask` to its answer, ledgers included; bytes are those of messages before encryption,
-of all parties together, and an answer to a message is a message too. Models are small trees: the
-vote is timed and not they. Another aggregator is a line more in `AGGREGATORS`.
+Ten parties are there and one of them asks: all in one process, and each in a process of its own,
+over mutual TLS on loopback. A question is timed from `ask` to its answer, ledgers included; bytes
+are those of messages before encryption, of all parties together, and an answer to a message is a
+message too. Models are small trees: the vote is timed and not they.
 """
 
 from __future__ import annotations
@@ -33,10 +32,9 @@ from secretballot.collaboration import (
     Credentials,
     Membership,
     Party,
-    SecretSharingAggregator,
     VoteServer,
 )
-from secretballot.mechanisms import BinaryVoting, GNMax, SkellamMax
+from secretballot.mechanisms import BinaryVoting, GNMax
 
 N_FEATURES = 20
 HOST = "127.0.0.1"
@@ -96,7 +94,7 @@ def party(task: Task, index: int, folder: str) -> Party:
 
 @contextmanager
 def in_process(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
-    """All parties in this process, with a trusted aggregator."""
+    """All parties in this process."""
     parties = [party(task, index, folder) for index in range(n_parties)]
     together, agreement = Collaboration(parties), task.agreement(n_parties)
     yield lambda X: together.ask("party 0", X, agreement), Cost
@@ -129,28 +127,8 @@ def over_tls(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
         process.join()
 
 
-@contextmanager
-def by_shares(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
-    """All parties in this process, and three computing parties; bytes are what these send."""
-    parties = [party(task, index, folder) for index in range(n_parties)]
-    mechanism = SkellamMax(variance=1_600.0, n_parties=n_parties - 1, n_colluders=1)
-    agreement = Agreement(mechanism=mechanism, parties=[party.name for party in parties])
-    with SecretSharingAggregator(timeout=300) as aggregator:
-        together = Collaboration(parties, aggregator=aggregator)
-
-        def sent() -> Cost:
-            each = [] if aggregator._panel is None else aggregator._panel.traffic()
-            return Cost(sum(one["messages"] for one in each), sum(one["bytes"] for one in each))
-
-        yield lambda X: together.ask("party 0", X, agreement), sent
-
-
 #: What is compared; each yields how to ask, and what was sent so far.
-AGGREGATORS = {
-    "trusted, one process": in_process,
-    "trusted, over TLS": over_tls,
-    "secret sharing, three processes": by_shares,
-}
+WAYS = {"one process": in_process, "over TLS": over_tls}
 
 
 def member(task: Task, n_parties: int, index: int, folder: str, address: Any) -> Membership:
@@ -211,11 +189,9 @@ def main() -> None:
     chosen = parser.parse_args()
     n_parties, n_rows, repeat = chosen.parties, chosen.rows, chosen.repeat
     print(f"{n_parties} parties, {n_rows:,} rows of {N_FEATURES} numbers, median of {repeat}\n")
-    print(
-        "| | aggregator | seconds | rows a second | bytes | messages |\n|---|---|---|---|---|---|"
-    )
+    print("| | parties | seconds | rows a second | bytes | messages |\n|---|---|---|---|---|---|")
     for task in TASKS:
-        for name, how in AGGREGATORS.items():
+        for name, how in WAYS.items():
             cells = [task.name, name, *measure(how, task, n_parties, n_rows, repeat)]
             print(f"| {' | '.join(cells)} |", flush=True)
 

@@ -59,7 +59,7 @@ def mutated(rng, message):
     kind, fields, body = message.kind, message.fields, message.body
     which = rng.integers(0, 8)
     if which == 0:
-        kinds = ["", "invite", "reserve", "cast", "deliver", "end", "q" * 99, "void"]
+        kinds = ["", "invite", "reserve", "cast", "close", "end", "q" * 99, "void"]
         kind = kinds[rng.integers(0, len(kinds))]
     if which < 5:
         fields = mutated_words(rng, fields)

@@ -10,7 +10,6 @@ from tests.collaboration._parties import several
 
 from secretballot import BinaryVoting, GNMax, SkellamMax
 from secretballot.collaboration import Agreement, Collaboration
-from secretballot.collaboration.secret_sharing._contribution import noisy_numbers
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -25,10 +24,9 @@ def test_invented_voters_take_no_noise_away():
     ghosts = [f"ghost {at}" for at in range(200)]
     with pytest.raises(ValueError, match=r"'ghost 0'.* 188 more did not agree; those who may vote"):
         agreement.motion((0, 1), ["a", *ghosts], None)
-    alone = agreement.motion((0, 1), ["a", "b", "c"], None).sent_to("a")
-    noise = noisy_numbers(alone, np.zeros(20_000, int), np.random.default_rng(0))
-    # On two counts, and the others of whom two collude add nothing: .6 among 203.
-    assert np.var(noise) == pytest.approx(2 * 60.0, rel=0.05)
+    alone = agreement.motion((0, 1), ["a", "b", "c"], None).mechanism
+    # Two of the others collude: all the noise is this party's own. Among 203 it would be .3.
+    assert np.var(alone.share(20_000, np.random.default_rng(0))) == pytest.approx(60.0, rel=0.05)
 
 
 def test_the_noise_of_those_who_do_not_collude_is_never_less_than_what_is_charged():
@@ -83,6 +81,11 @@ def test_votes_that_were_not_agreed_on(voters, asker, message):
 def test_agreements_that_can_not_be_kept(settings, message):
     with pytest.raises(ValueError, match=message):
         shared(5, 1, **settings)
+
+
+def test_counts_are_no_answer():
+    with pytest.raises(ValueError, match="releases counts"):
+        Agreement(mechanism=SkellamMax(variance=1.0, opens="counts"), parties=NAMES)
 
 
 def test_parties_that_did_not_agree_are_refused():

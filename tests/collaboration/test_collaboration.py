@@ -79,6 +79,17 @@ def test_weights_use_all_budgets_up_together():
     assert poorest.endswith("10")
 
 
+@pytest.mark.parametrize("said", [1, [0, 1, 1]])
+def test_an_agreement_on_divided_noise_uses_up_the_smallest_budget(said):
+    def divided(noise):
+        return SkellamMax(variance=noise**2, n_parties=4, n_colluders=1)
+
+    together = Collaboration(several(*[said] * 5))
+    answer = together.ask("a", ROWS, together.agree(divided, n_rows=5))
+    assert answer.absent == {}
+    assert 0.9 < together.spent()["b"].share <= 1
+
+
 def test_weights_that_are_no_whole_numbers_are_not_for_whole_counts():
     parties, _, _ = real(4, 10)
     with pytest.raises(ValueError, match="no whole numbers, and SkellamMax counts whole"):

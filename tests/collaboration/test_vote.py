@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.collaboration._parties import PLAIN, agreed, budget, saying, several
 
-from secretballot import BinaryVoting, ConfidentGNMax, GNMax
+from secretballot import BinaryVoting, ConfidentGNMax, GNMax, SkellamMax
 from secretballot.collaboration import (
     Collaboration,
     TrustedAggregator,
@@ -206,6 +206,18 @@ def test_labels_are_voted_on_by_the_parties_that_know_them():
     assert paid == {"a": [], "b": [5, 5], "c": [5], "d": [5], "e": [5]}
     price = budget(epsilon=1e6).price(BinaryVoting(sigma=0.05, n_votes=2), 5, n_columns=1)
     assert parties[4].accountant.spent().share == pytest.approx(price)
+
+
+def test_labels_of_whole_counts_are_rows_of_their_own():
+    parties = several(*[[0, 1, 1]] * 4)
+    for party in parties:
+        party.accountant = budget(epsilon=1e4)
+    mechanism = SkellamMax(variance=0.02, n_parties=3, n_colluders=1)  # wrong once in 10^5 or so
+    answer = Collaboration(parties).ask("a", ROWS, agreed(mechanism))
+    assert (answer.labels == [0, 1, 1]).all()
+    # Each of five rows' three labels was paid for.
+    (drawn,) = (entry for entry in parties[1].accountant.entries() if entry.is_release)
+    assert drawn.n_rows == 15
 
 
 def test_heavier_ballots_cost_more_and_count_more():

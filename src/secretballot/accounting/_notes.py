@@ -149,9 +149,6 @@ NOTE_WORDS: dict[str, NoteWord] = {
         {
             "trusted": "In {} an aggregator among parties saw their ballots and drew the noise. "
             "That it did, and showed nothing but the outcome, is its word.",
-            "secret sharing": "In {} parties shared their ballots and their noise among three who "
-            "computed the outcome. No two of these put together what they held, all followed the "
-            "protocol, and so did the parties when they drew their noise.",
         }
     ),
     "features_from": _choice(

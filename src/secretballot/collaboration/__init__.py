@@ -1,18 +1,16 @@
 """Parties that keep their data, ask each other for labels, and learn from noisy votes."""
 
 from secretballot._public import published
-from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._aggregator import TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._collaboration import Collaboration
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._voter import VoteRefusedError
 from secretballot.collaboration.remote import Membership, TermsError, VoteOutcome, VoteServer
-from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.transport import ChannelError, Credentials
 
 __all__ = [
-    "Aggregator",
     "Agreement",
     "Answer",
     "ChannelError",
@@ -20,7 +18,6 @@ __all__ = [
     "Credentials",
     "Membership",
     "Party",
-    "SecretSharingAggregator",
     "TermsError",
     "TrustedAggregator",
     "VoteOutcome",

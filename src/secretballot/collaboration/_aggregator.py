@@ -1,10 +1,9 @@
-"""Aggregators: they count ballots and draw the noise."""
+"""The trusted aggregator: it counts ballots and draws the noise."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +15,11 @@ from secretballot.collaboration._voter import Voters
 
 #: A source of reproducible noise; None: cryptographic noise.
 Seed = int | np.random.SeedSequence | np.random.Generator | None
-#: Ballots as an aggregator gathers them; only `open` of the same aggregator reads them.
-Gathered = Any
+#: Ballots by voter, one array for each of its motions.
+Ballots = Mapping[str, Sequence[NDArray[np.intp]]]
 
 
-class Aggregator(ABC):
-    """Counting of parties' ballots and release of an outcome."""
-
-    #: Kind of trust that parties need, for the ledger.
-    trust: ClassVar[str]
-
-    def check(self, motions: Sequence[Motion]) -> None:
-        """Raise if it can't open these votes; asked before anybody pays."""
-        del motions
-
-    @abstractmethod
-    def gather(self, question: Question, motions: Sequence[Motion], voters: Voters) -> Gathered:
-        """Collect ballots; `Absent` if a voter has none. Nothing is opened before all are in."""
-
-    @abstractmethod
-    def open(
-        self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed
-    ) -> list[NDArray[np.int64]]:
-        """Return the outcome of each motion, from what was gathered."""
-
-
-class TrustedAggregator(Aggregator):
+class TrustedAggregator:
     """Aggregator that all parties trust: it sees ballots, draws the noise, and opens the outcome.
 
     It is this process, or that of the `VoteServer` to which parties connect, and keeps nothing.
@@ -53,29 +31,32 @@ class TrustedAggregator(Aggregator):
     TrustedAggregator()
     """
 
-    trust = "trusted"
+    #: Kind of trust that parties need, for the ledger.
+    trust: ClassVar[str] = "trusted"
 
     def check(self, motions: Sequence[Motion]) -> None:
-        """Refuse votes whose unanimous counts are too large beside the noise."""
+        """Refuse votes whose unanimous counts are too large beside the noise.
+
+        Called before anybody pays.
+        """
         for motion in motions:
             has_labels = motion.apart or motion.mechanism.multilabel
             row = np.eye(1, len(motion.columns), dtype=np.intp)
             ballot = row if has_labels else np.zeros(1, dtype=np.intp)
             motion.mechanism.check_counts(motion.counts(dict.fromkeys(motion.voters, ballot)))
 
-    def gather(self, question: Question, motions: Sequence[Motion], voters: Voters) -> Gathered:
-        """Collect ballots as they are."""
-        del motions
+    def gather(self, question: Question, voters: Voters) -> Ballots:
+        """Collect ballots; `Absent` if a voter has none."""
         return voters.ask(lambda voter: voter.cast(question))
 
     def open(
-        self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed
+        self, ballots: Ballots, motions: Sequence[Motion], random_state: Seed
     ) -> list[NDArray[np.int64]]:
         """Count the ballots of each motion, and draw its outcome."""
-        ballots = {name: iter(arrays) for name, arrays in gathered.items()}
+        remaining = {name: iter(arrays) for name, arrays in ballots.items()}
         rng, outcomes = noise_generator(random_state), []
         for motion in motions:
-            counts = motion.counts({name: next(ballots[name]) for name in motion.voters})
+            counts = motion.counts({name: next(remaining[name]) for name in motion.voters})
             # The other place, beside the accountant, that draws: every voter has paid by now.
             outcome = motion.mechanism.sample(motion.mechanism.check_counts(counts), rng)
             outcomes.append(np.asarray(outcome))

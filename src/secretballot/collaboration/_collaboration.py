@@ -14,7 +14,7 @@ from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._tables import percent, text_table
 from secretballot.accounting import PrivacySpent, is_seeded
-from secretballot.collaboration._aggregator import Aggregator, Seed, TrustedAggregator
+from secretballot.collaboration._aggregator import Seed, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._mechanism_adaptation import noise_scale, votes_apart
@@ -41,8 +41,8 @@ class Collaboration:
     ----------
     parties : sequence of Party
         Fitted parties, at least three: one asks and others answer.
-    aggregator : Aggregator, default=None
-        Counts ballots and draws the noise; None: a `TrustedAggregator`.
+    aggregator : TrustedAggregator, default=None
+        Counts ballots and draws the noise; None: a new one.
 
     Attributes
     ----------
@@ -95,7 +95,9 @@ class Collaboration:
     <Party 'site 0': 0.0% of epsilon=4 spent>
     """
 
-    def __init__(self, parties: Sequence[Party], *, aggregator: Aggregator | None = None) -> None:
+    def __init__(
+        self, parties: Sequence[Party], *, aggregator: TrustedAggregator | None = None
+    ) -> None:
         self.parties = _checked_parties(parties)
         self.aggregator = TrustedAggregator() if aggregator is None else aggregator
         self.classes = next(iter(self.parties.values())).classes

@@ -14,8 +14,6 @@ from secretballot.collaboration._home_model import Classifier, HomeModel
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question, Table
 from secretballot.collaboration._voter import VoteTally
-from secretballot.collaboration.secret_sharing import share_ballots
-from secretballot.computing import Recipients, withdraw
 from secretballot.ensemble import ballots, dense_labels, label_probabilities
 
 
@@ -156,11 +154,6 @@ class Party(HomeModel):
             cast.append(votes)
         return cast
 
-    def deliver(self, question: Question, recipients: Recipients) -> None:
-        """Share its ballots, with its part of the noise in them, among computing parties."""
-        motions = [motion for motion, _ in self._paid[question.id]]
-        share_ballots(self.name, motions, self.cast(question), recipients)
-
     def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
         """Record that the votes were opened, and take back the refund."""
         for (_, reservation), tally in zip(self._paid.pop(question.id), tallies, strict=True):
@@ -177,13 +170,6 @@ class Party(HomeModel):
         """Take back its payment: nothing was opened, and nothing will be."""
         for _, reservation in self._paid.pop(question.id, []):
             self.accountant.settle(reservation)
-
-    def withdraw(self, question: Question, recipients: Recipients) -> None:
-        """Take back its payment if a computing party confirms that nothing was opened."""
-        if withdraw(self.name, recipients):
-            self.void(question)
-        else:
-            del self._paid[question.id]
 
     def __repr__(self) -> str:
         spent, epsilon = self.accountant._spent_or_none(), self.accountant.epsilon

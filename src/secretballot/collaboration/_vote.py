@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting import answered_rows
-from secretballot.collaboration._aggregator import Aggregator, Seed
+from secretballot.collaboration._aggregator import Seed, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement, shown_names
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._motion import Motion, group_columns
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError, Voters, VoteTally
-from secretballot.transport import ChannelError
 
 #: The longest list of parties in a message.
 _NAMED = 3
@@ -32,7 +31,7 @@ def hold_vote(
     question: Question,
     agreement: Agreement,
     voters: Voters,
-    aggregator: Aggregator,
+    aggregator: TrustedAggregator,
     random_state: Seed = None,
     before_open: Callable[[], None] = lambda: None,
 ) -> Answer:
@@ -71,7 +70,7 @@ def hold_vote(
         try:
             _ask(voting, partial(_reserve, question, motions, paid), gone)
             if not gone:
-                gathered = aggregator.gather(question, motions, voting)
+                cast = aggregator.gather(question, voting)
                 before_open()
         except Absent as lost:
             gone[lost.name] = lost.reason
@@ -84,14 +83,12 @@ def hold_vote(
         absent |= gone
         columns = {name: group for name, group in columns.items() if name not in gone}
     try:
-        outcomes = aggregator.open(gathered, motions, random_state)
+        outcomes = aggregator.open(cast, motions, random_state)
     except Exception as error:
-        # The text of another error may quote a count.
-        is_public = isinstance(error, ChannelError | VoteRefusedError)
-        fault = str(error) if is_public else type(error).__name__
+        # The text of the error may quote a count.
         raise VoteRefusedError(
-            f"the vote failed when it was opened ({fault}). What was opened is not known, so what "
-            f"{len(voting)} voters had reserved stays charged; ask again."
+            f"the vote failed when it was opened ({type(error).__name__}). What was opened is not "
+            f"known, so what {len(voting)} voters had reserved stays charged; ask again."
         ) from error
     tallies = [_tally(motion, out) for motion, out in zip(motions, outcomes, strict=True)]
 

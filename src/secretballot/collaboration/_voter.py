@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
-from secretballot.computing import Recipients
 
 T = TypeVar("T")
 
@@ -38,8 +37,8 @@ class VoteRefusedError(RuntimeError):
 class Voter(Protocol):
     """A party as a vote uses it.
 
-    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or `void`.
-    Each may raise `Absent`.
+    The calls come in this order: `invite`, `reserve`, `cast`, and `close` or `void`. Each may raise
+    `Absent`.
     """
 
     @property
@@ -54,9 +53,6 @@ class Voter(Protocol):
 
     def cast(self, question: Question) -> list[NDArray[np.intp]]:
         """Return its ballots, one array for each motion."""
-
-    def deliver(self, question: Question, recipients: Recipients) -> None:
-        """Instead of `cast`: share ballots, with its noise in them, among computing parties."""
 
     def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
         """Record that the votes were opened, and take back what was not needed."""

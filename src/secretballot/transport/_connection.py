@@ -15,25 +15,20 @@ from secretballot.transport._stream import Stream, Traffic
 class Connection:
     """Connection to a `Server`, made with the first call of a method.
 
-    Without credentials the server is on the same machine. Its certificate must have the name
-    `server_name`, by default the host of the address. A server that shows no sign of life for
-    `silence` seconds is lost.
+    The server's certificate must have the name `server_name`, by default the host of the address. A
+    server that shows no sign of life for `silence` seconds is lost.
     """
 
     def __init__(
         self,
         address: Address,
         *,
-        credentials: Credentials | None = None,
+        credentials: Credentials,
         server_name: str | None = None,
         silence: float = SILENCE,
     ) -> None:
-        grpc = load_grpc()
-        local = grpc.local_channel_credentials
-        self._channel = grpc.secure_channel(
-            target(address),
-            local() if credentials is None else credentials.for_caller(),
-            channel_options(server_name, silence),
+        self._channel = load_grpc().secure_channel(
+            target(address), credentials.for_caller(), channel_options(server_name, silence)
         )
 
     def open(self, method: str, *, timeout: float | None = None) -> Stream:

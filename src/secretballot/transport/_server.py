@@ -60,10 +60,9 @@ class Server:
 
     The address may have port 0 for a free one. A method is a function of a `Stream`; the caller is
     sent the text of a `ChannelError`, `MessageError` or `PermissionError` of its, and of other
-    errors nothing. Without credentials callers are processes of the same machine. With them, a
-    certificate that has none of the `names`, or two, is refused. The unfinished messages of all
-    calls together take at most `max_bytes`. A caller that shows no sign of life for `silence`
-    seconds is lost.
+    errors nothing. A certificate that has none of the `names`, or two, is refused. The unfinished
+    messages of all calls together take at most `max_bytes`. A caller that shows no sign of life for
+    `silence` seconds is lost.
     """
 
     def __init__(
@@ -71,15 +70,14 @@ class Server:
         address: Address,
         methods: Mapping[str, Method],
         *,
-        credentials: Credentials | None = None,
-        names: Collection[str] = (),
+        credentials: Credentials,
+        names: Collection[str],
         max_bytes: int = 2**30,
         silence: float = SILENCE,
     ) -> None:
         grpc = load_grpc()
         self.traffic = Traffic()
         self._names = frozenset(names)
-        self._has_certificates = credentials is not None
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._n_calls: Counter[str] = Counter()
         self._streams: set[Stream] = set()
@@ -87,7 +85,7 @@ class Server:
         self._server = grpc.server(
             DaemonThreads(),
             options=server_options(silence),
-            maximum_concurrent_rpcs=_CALLS * max(1, len(self._names)) + _SPARE,
+            maximum_concurrent_rpcs=_CALLS * len(self._names) + _SPARE,
         )
         handlers = {
             name: grpc.stream_stream_rpc_method_handler(partial(self._serve, method))
@@ -100,11 +98,8 @@ class Server:
                 grpc.method_handlers_generic_handler(HEALTH_SERVICE, {"Check": health}),
             )
         )
-        local = grpc.local_server_credentials
         try:
-            port = self._server.add_secure_port(
-                target(address), local() if credentials is None else credentials.for_server()
-            )
+            port = self._server.add_secure_port(target(address), credentials.for_server())
         except RuntimeError as error:
             raise OSError(f"address={address!r}: it can't listen there ({error}).") from None
         self.address = (address[0], port)
@@ -135,7 +130,7 @@ class Server:
     ) -> Iterator[bytes]:
         """Serve a call as gRPC makes it: from an iterator of pieces to one of pieces."""
         try:
-            caller = caller_name(context, self._names) if self._has_certificates else ""
+            caller = caller_name(context, self._names)
             with self._call(caller, incoming, context) as stream:
                 threading.Thread(target=stream.run, args=[method], daemon=True).start()
                 yield from stream.sent_pieces()
@@ -161,7 +156,7 @@ class Server:
         """Open the stream of a call, or refuse it."""
         stream = Stream(caller, self.traffic, self._count_memory).attach(incoming, context.cancel)
         with self._lock:
-            if self._names and self._n_calls[caller] >= _CALLS:
+            if self._n_calls[caller] >= _CALLS:
                 raise PermissionError(f"{caller!r} has {_CALLS} calls already")
             self._n_calls[caller] += 1
             self._streams.add(stream)

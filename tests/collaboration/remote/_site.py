@@ -16,10 +16,9 @@ from secretballot.collaboration import (
     ChannelError,
     Membership,
     Party,
-    SecretSharingAggregator,
     VoteServer,
 )
-from secretballot.mechanisms import GNMax, SkellamMax
+from secretballot.mechanisms import GNMax
 
 NAMES = ("centre", "east", "north", "south", "west")
 #: A hundred standard deviations lie between three votes and none.
@@ -27,20 +26,6 @@ AGREEMENT = Agreement(mechanism=GNMax(sigma=0.02), parties=NAMES, weights={"sout
 #: All parties say 1, 0.
 ROWS = np.array([[1.0, 0.0], [-1.0, 0.0]])
 PLENTY = 1e9
-
-
-#: With noise of parties' own: on two ballots against none it is wrong once in 10^7 rows.
-SHARED = Agreement(mechanism=SkellamMax(variance=1e-4, n_parties=3, n_colluders=1), parties=NAMES)
-
-
-def sharing(folder, name, addresses):
-    """A setting in which nobody is trusted with ballots: computing parties, and who calls them."""
-    return {
-        "agreement": SHARED,
-        "aggregator": SecretSharingAggregator(
-            addresses, credentials=credentials(Path(folder), name)
-        ),
-    }
 
 
 def budget(path=None, epsilon=PLENTY):
@@ -102,16 +87,16 @@ class Halting(Party):
 
 def site(connection, folder, address, name, ledger, options):
     """Vote, and say when a connection begins or is lost; a new address lets it go on."""
-    party = trained(name, budget(ledger), kind=Halting, **options.get("kinds", {}))
-    shares, party.connection = options.get("shares"), connection
+    party = trained(name, budget(ledger), kind=Halting)
+    party.connection = connection
     party.dies, party.waits = options.get("dies"), options.get("waits")
     membership = Membership(
         party,
         address,
         credentials=credentials(Path(folder), name),
+        agreement=AGREEMENT,
         timeout=options.get("timeout", 60),
         max_bytes=options.get("max_bytes", 2**30),
-        **(sharing(folder, name, shares) if shares else {"agreement": AGREEMENT}),
     )
     if options.get("asks"):
         membership.ask(ROWS)
@@ -129,12 +114,8 @@ def site(connection, folder, address, name, ledger, options):
 
 def serve(connection, folder, options):
     """Hold votes until the process ends."""
-    shares = options.pop("shares", None)
-    settings = sharing(folder, "votes", shares) if shares else {"agreement": AGREEMENT}
     server = VoteServer(
-        credentials=credentials(Path(folder), "server"),
-        **settings,
-        **(options if "labels" in options else {"classes": [0, 1], **options}),
+        AGREEMENT, classes=[0, 1], credentials=credentials(Path(folder), "server"), **options
     )
     with server:
         connection.send(server.address)

@@ -10,7 +10,14 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, NAMES, ROWS, budget, trained
 from tests.transport._certificates import HOST, Authority, credentials
 
-from secretballot.collaboration import Agreement, ChannelError, Membership, TermsError, VoteServer
+from secretballot.collaboration import (
+    Agreement,
+    ChannelError,
+    Membership,
+    TermsError,
+    TrustedAggregator,
+    VoteServer,
+)
 from secretballot.collaboration.remote._table import encode_table
 from secretballot.mechanisms import BinaryVoting, GNMax
 from secretballot.transport import Message
@@ -133,6 +140,21 @@ def test_terms_that_differ(open_room):
         open_room.member(party).connect()
 
 
+class Another(TrustedAggregator):
+    trust = "nobody"
+
+
+@pytest.mark.parametrize(
+    ("of_server", "of_party"),
+    [(Another(), TrustedAggregator()), (TrustedAggregator(), Another())],
+)
+def test_an_aggregator_other_than_the_agreed_one(of_server, of_party, authority):
+    with room(authority, aggregator=of_server) as here:
+        member = here.member("south", aggregator=of_party)
+        with pytest.raises(TermsError, match="aggregator is not what party 'south' agreed to"):
+            member.connect()
+
+
 def test_labels_that_nobody_votes_on(authority):
     voting = Agreement(mechanism=BinaryVoting(sigma=1, n_votes=3), parties=NAMES)
     with room(authority, agreement=voting, labels=["a", "b"]) as here:
@@ -156,6 +178,7 @@ def test_settings_that_are_refused(authority, open_room):
     for settings, message in (
         ({"credentials": None}, "credentials=None must be Credentials"),
         ({"timeout": 1e10}, "timeout=10000000000.0 must"),
+        ({"aggregator": "trusted"}, "aggregator='trusted' must be a TrustedAggregator"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             open_room.member("south", **settings)

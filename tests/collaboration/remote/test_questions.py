@@ -15,7 +15,7 @@ from secretballot.collaboration import (
     Collaboration,
     VoteRefusedError,
 )
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, SkellamMax
 
 VOTERS = ("east", "south", "west")
 #: Which labels each party knows, of three.
@@ -28,6 +28,14 @@ CASES = {
     "labels": (
         Agreement(
             mechanism=BinaryVoting(sigma=0.02, n_votes=3), parties=NAMES, weights={"south": 2.0}
+        ),
+        {"labels": list("abc")},
+    ),
+    "labels of whole counts": (
+        Agreement(
+            mechanism=SkellamMax(variance=1e-4, n_parties=3, n_colluders=1),
+            parties=NAMES,
+            weights={"south": 2.0},
         ),
         {"labels": list("abc")},
     ),
@@ -70,6 +78,15 @@ def test_remote_votes_equal_votes_in_one_process(case, authority):
     )
     assert answer.answered.any()
     there["centre"].learn(ROWS, answer)
+
+
+def test_fewer_voters_than_may_collude(authority):
+    mechanism = SkellamMax(variance=1.0, n_parties=4, n_colluders=2)
+    with room(authority, agreement=Agreement(mechanism=mechanism, parties=NAMES)) as here:
+        members = [here.voter(name) for name in ("east", "west")]
+        with pytest.raises(VoteRefusedError, match="n_colluders=2 of n_parties=2.*nothing spent"):
+            here.member("centre").ask(ROWS)
+        assert [member.party.accountant.entries() for member in members] == [[], []]
 
 
 def test_rows_of_other_columns(authority):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
-from secretballot.collaboration import Agreement, Party
+from secretballot.collaboration import Agreement
 from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._table import encode_table
 from secretballot.collaboration.remote._vote_terms import VoteTerms
@@ -23,24 +23,11 @@ def invitation(**fields):
     return Message("invite", {**table, "question": "q", "asker": "centre", **fields}, body)
 
 
-class Sending(Party):
-    """Writes down where its shares go; the first one can't be reached."""
-
-    def deliver(self, question, recipients):
-        self.sent = [*getattr(self, "sent", []), recipients]
-        if recipients == "nobody":
-            raise ConnectionError("nobody is there")
-
-    def withdraw(self, question, recipients):
-        self.sent.append(f"not {recipients}")
-        self.void(question)
-
-
-def session(mechanism=CONFIDENT, recipients=None, **kinds):
-    party = trained("south", budget(), kind=Sending, **kinds)
+def session(mechanism=CONFIDENT, **kinds):
+    party = trained("south", budget(), **kinds)
     agreement = Agreement(mechanism=mechanism, parties=NAMES, weights={"south": 2.0})
     names = None if party.labels is None else ("a", "b", "c")
-    return Session(party, VoteTerms(agreement, party.classes, names, "trusted"), recipients)
+    return Session(party, VoteTerms(agreement, party.classes, names, "trusted"))
 
 
 def reserve(**fields):
@@ -181,35 +168,12 @@ def test_the_length_of_ballots_does_not_depend_on_them():
 
 
 def test_a_question_of_a_connection_that_was_lost_is_not_paid_back():
-    here = session(recipients=str)
-    assert said(here, invitation(), reserve(), deliver("s")) == ["invited", "reserved", "delivered"]
-    again = Session(here._party, here._terms, str)
+    here = session()
+    assert said(here, invitation(), reserve(), CAST) == ["invited", "reserved", "cast"]
+    again = Session(here._party, here._terms)
     assert said(again, invitation(), reserve(), VOID) == ["invited", "refused", "refused"]
     (entry,) = here._party.accountant.entries()
     assert not entry.reservation.is_settled
-
-
-def deliver(name):
-    return Message("deliver", {"question": "q", "session": name})
-
-
-def test_ballots_in_shares():
-    here = session(recipients=str)
-    assert said(here, invitation(), deliver("s"), reserve(), CAST) == [
-        "invited",
-        "refused",
-        "reserved",
-        "refused",
-    ]
-    wrong = [deliver(name) for name in (None, "", "s" * 65)]
-    assert said(here, *wrong, deliver("nobody")) == ["refused"] * 3 + ["cannot"]
-    # Shares of the same ballots again, which would be opened with other noise, are paid again.
-    assert said(here, deliver("s"), VOID, reserve()) == ["refused", "voided", "reserved"]
-    assert said(here, deliver("s"), deliver("t")) == ["delivered", "refused"]
-    assert said(here, close((1, 1)), close((2, 1))) == ["refused", "closed"]
-    assert here._party.sent == ["nobody", "not nobody", "s"]
-    # Nor are they sent where ballots were agreed on.
-    assert said(session(), invitation(), reserve(), deliver("s"))[-1] == "refused"
 
 
 def test_a_vote_from_the_invitation_to_its_end():

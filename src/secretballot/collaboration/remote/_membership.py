@@ -9,7 +9,7 @@ from typing import Self
 from secretballot._numbers import check_number
 from secretballot._sklearn_compat import _num_samples
 from secretballot._tables import visible
-from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._aggregator import TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
@@ -25,7 +25,6 @@ from secretballot.collaboration.remote._vote_terms import (
     check_settings,
     check_terms,
 )
-from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.transport import (
     MAX_SECONDS,
     SILENCE,
@@ -58,10 +57,8 @@ class Membership:
         The party's certificate, and the authority that the aggregator's certificate is from.
     agreement : Agreement
         What the party agreed to.
-    aggregator : Aggregator, default=None
-        What the party agreed to rely on. None: a `TrustedAggregator`, which sees its ballots. With
-        a `SecretSharingAggregator` they go in shares to the three at its addresses, and to nobody
-        else. Its credentials show the party's certificate to them.
+    aggregator : TrustedAggregator, default=None
+        What the party agreed to rely on. None: a `TrustedAggregator`, which sees its ballots.
     server_name : str, default=None
         Name that the aggregator's certificate must have; None: the host in `address`.
     timeout : float, default=60.0
@@ -85,9 +82,8 @@ class Membership:
     Notes
     -----
     After a lost connection `serve` raises `ChannelError`, and may be called again. A vote that was
-    not closed by then stays charged, as it may have been opened. So does one that is called void
-    after shares have left, unless a computing party confirms that it opens nothing. The state of a
-    vote can be asked later (`outcome`).
+    not closed by then stays charged, as it may have been opened. The state of a vote can be asked
+    later (`outcome`).
 
     Examples
     --------
@@ -111,7 +107,7 @@ class Membership:
         *,
         credentials: Credentials,
         agreement: Agreement,
-        aggregator: Aggregator | None = None,
+        aggregator: TrustedAggregator | None = None,
         server_name: str | None = None,
         timeout: float = 60.0,
         max_bytes: int = 2**30,
@@ -147,13 +143,9 @@ class Membership:
         TermsError
             If its terms are not what this party agreed to.
         """
-        aggregator = self.aggregator
-        recipients = None
-        if isinstance(aggregator, SecretSharingAggregator):
-            recipients = aggregator.recipients
         connection = self._connection()
         try:
-            session = Session(self.party, self._terms(connection), recipients, self.max_bytes)
+            session = Session(self.party, self._terms(connection), self.max_bytes)
             stream = connection.open("join")
             request = Message("join", {"ledger": self.party.accountant.scope().ledger})
             stream.ask(request, "joined", timeout=self.timeout)

@@ -15,7 +15,6 @@ from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, Voter, Voters, VoteTally
-from secretballot.computing import Recipients
 from secretballot.transport import (
     Buffer,
     ChannelError,
@@ -28,16 +27,10 @@ from secretballot.transport import (
 )
 
 #: Reasons for which a party can't vote. It never says more, which only it may know.
-NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
+NO_BUDGET, NO_COLUMNS = "budget", "columns"
 
 #: Kind of the answer to each kind of request.
-_ANSWERS = {
-    "reserve": "reserved",
-    "cast": "cast",
-    "deliver": "delivered",
-    "close": "closed",
-    "void": "voided",
-}
+_ANSWERS = {"reserve": "reserved", "cast": "cast", "close": "closed", "void": "voided"}
 
 T = TypeVar("T")
 
@@ -104,15 +97,6 @@ class RemoteVoter:
             ballots.append(self._checked_ballots(codes.reshape(shape), motion))
             start += codes.nbytes
         return ballots
-
-    def deliver(self, question: Question, recipients: Recipients) -> None:
-        """Let it send shares of its ballots to computing parties, whose addresses it has.
-
-        It is sent the name under which they collect shares, and nothing else of them.
-        """
-        answer = self._ask(question, "deliver", session=recipients.session)
-        if answer.kind == "cannot":
-            raise ChannelError(f"{self.name!r} did not reach all computing parties.")
 
     def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
         """Let it record that the votes were opened."""

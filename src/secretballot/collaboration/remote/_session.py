@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import VoteTally
-from secretballot.collaboration.remote._remote_voter import NO_BUDGET, NO_COLUMNS, NO_DELIVERY
+from secretballot.collaboration.remote._remote_voter import NO_BUDGET, NO_COLUMNS
 from secretballot.collaboration.remote._table import decode_table
 from secretballot.collaboration.remote._vote_terms import VoteTerms
-from secretballot.computing import Recipients
 from secretballot.transport import Fields, Message, MessageError, read_field
 
-#: The longest name of a question or a vote.
+#: The longest name of a question.
 _NAME = 64
 
 
@@ -26,22 +25,13 @@ class Session:
     """The votes of one connection, one after the other.
 
     A payment is only taken back when its question was closed or voided. Where the connection is
-    lost before, it stays charged: the vote may have been opened. With `recipients`, which returns
-    the computing parties of a vote by its name, ballots go to them in shares, and nowhere else.
+    lost before, it stays charged: the vote may have been opened.
     """
 
-    def __init__(
-        self,
-        party: Party,
-        terms: VoteTerms,
-        recipients: Callable[[str], Recipients] | None = None,
-        max_bytes: int = 2**30,
-    ) -> None:
+    def __init__(self, party: Party, terms: VoteTerms, max_bytes: int = 2**30) -> None:
         self.idle = threading.Event()
         self.idle.set()
-        self._party, self._terms, self._recipients = party, terms, recipients
-        self._max_bytes = max_bytes
-        self._delivered: Recipients | None = None
+        self._party, self._terms, self._max_bytes = party, terms, max_bytes
         self._question: Question | None = None
         self._columns: tuple[int, ...] = ()
         self._motions: list[Motion] = []
@@ -53,7 +43,6 @@ class Session:
         steps = {
             "reserve": self._reserve,
             "cast": self._cast,
-            "deliver": self._deliver,
             "close": self._close,
             "void": self._void,
         }
@@ -69,7 +58,9 @@ class Session:
     def _invite(self, message: Message) -> Message:
         if self._motions:
             raise MessageError("a question came before the one before it was closed")
-        name = _read_name(message.fields, "question")
+        name = read_field(message.fields, "question", str)
+        if not 0 < len(name) <= _NAME:
+            raise MessageError(f"question={name[:_NAME]!r} is no name of 1 to {_NAME} characters")
         asker = read_field(message.fields, "asker", str)
         if asker == self._party.name or asker not in self._terms.agreement.parties:
             raise MessageError(f"{asker!r} may not ask party {self._party.name!r}")
@@ -108,8 +99,6 @@ class Session:
         return motions
 
     def _cast(self, question: Question, fields: Fields) -> Message:
-        if self._recipients is not None:
-            raise MessageError("ballots were asked for, and it was agreed that none is seen")
         ballots = zip(self._party.cast(question), self._motions, strict=True)
         # Of a type that the vote decides: the length of a message shows through TLS.
         encoded = [
@@ -117,40 +106,20 @@ class Session:
         ]
         return Message("cast", {}, b"".join(encoded))
 
-    def _deliver(self, question: Question, fields: Fields) -> Message:
-        session = _read_name(fields, "session")
-        if self._recipients is None:
-            raise MessageError("shares were asked for, and it was agreed on ballots")
-        if self._delivered is not None:
-            # Of new shares, with new noise, another winner could be opened, which nobody paid for.
-            raise MessageError("shares were asked for twice")
-        self._delivered = self._recipients(session)
-        try:
-            self._party.deliver(question, self._delivered)
-        except OSError:
-            return Message("cannot", {"why": NO_DELIVERY})
-        return Message("delivered")
-
     def _close(self, question: Question, fields: Fields) -> Message:
         n_rows = [motion.n_rows(question) for motion in self._motions]
-        tallies = _read_tallies(fields, n_rows)
-        if self._recipients is not None and [tally.n_rows for tally in tallies] != n_rows:
-            raise MessageError("fewer rows were begun than shares were delivered for")
-        self._party.close(question, tallies)
+        self._party.close(question, _read_tallies(fields, n_rows))
         self._forget_payment()
         self._question = None
         return Message("closed")
 
     def _void(self, question: Question, fields: Fields) -> Message:
-        if self._delivered is None:
-            self._party.void(question)
-        else:  # computing parties alone know if shares were opened
-            self._party.withdraw(question, self._delivered)
+        self._party.void(question)
         self._forget_payment()
         return Message("voided")
 
     def _forget_payment(self) -> None:
-        self._motions, self._delivered = [], None
+        self._motions = []
         self.idle.set()
 
 
@@ -167,10 +136,3 @@ def _read_tallies(fields: Fields, n_rows: Sequence[int]) -> list[VoteTally]:
             raise MessageError(f"{n_begun} rows of {most} were begun, and {answers} answered")
         tallies.append(VoteTally(n_begun, answers))
     return tallies
-
-
-def _read_name(fields: Fields, name: str) -> str:
-    value = read_field(fields, name, str)
-    if not 0 < len(value) <= _NAME:
-        raise MessageError(f"{name}={value[:_NAME]!r} is no name of 1 to {_NAME} characters")
-    return value

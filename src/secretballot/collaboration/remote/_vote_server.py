@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._aggregator import TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._mechanism_adaptation import votes_apart
 from secretballot.collaboration._question import Question
@@ -53,10 +53,8 @@ _BALLOT = 8
 class VoteServer:
     """Server at which parties in processes of their own ask each other, over mutual TLS.
 
-    Each party runs a `Membership`. With a `TrustedAggregator` all trust this server: it sees the
-    rows and the ballots, draws the noise, and sends the answer to the party that asked. With a
-    `SecretSharingAggregator` parties send shares of their ballots to three computing parties, and
-    it sees the rows and the answer alone. It keeps nothing.
+    Each party runs a `Membership`. All trust this server: it sees the rows and the ballots, draws
+    the noise, and sends the answer to the party that asked. It keeps nothing.
 
     Parameters
     ----------
@@ -70,9 +68,9 @@ class VoteServer:
         Instead of `classes`, all labels that any party knows.
     credentials : Credentials
         The aggregator's certificate, and the authority that parties' certificates are from.
-    aggregator : Aggregator, default=None
-        Counts ballots and draws the noise; None: a `TrustedAggregator`. Parties must have agreed to
-        the same kind. A `SecretSharingAggregator` needs addresses.
+    aggregator : TrustedAggregator, default=None
+        Counts ballots and draws the noise; None: a new one. Parties must have agreed to the same
+        kind.
     address : tuple of str and int, default=("127.0.0.1", 0)
         Where to listen; port 0 takes a free one.
     timeout : float, default=300.0
@@ -102,7 +100,7 @@ class VoteServer:
 
     Examples
     --------
-    On the aggregator's machine (`SecretSharingAggregator` shows the one with computing parties)::
+    On the aggregator's machine::
 
         credentials = Credentials("authority.pem", "aggregator.pem", "aggregator.key")
         VoteServer(
@@ -118,7 +116,7 @@ class VoteServer:
         classes: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
         credentials: Credentials,
-        aggregator: Aggregator | None = None,
+        aggregator: TrustedAggregator | None = None,
         address: tuple[str, int] = ("127.0.0.1", 0),
         timeout: float = 300.0,
         max_bytes: int = 2**30,

@@ -6,12 +6,11 @@ import json
 from dataclasses import dataclass
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._aggregator import TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question, Table, target_of
-from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.ensemble import Target
 from secretballot.ledger import to_json
 from secretballot.transport import MAX_SECONDS, Credentials, Fields, MessageError, read_field
@@ -20,10 +19,10 @@ from secretballot.transport import MAX_SECONDS, Credentials, Fields, MessageErro
 def check_settings(
     agreement: Agreement,
     credentials: Credentials,
-    aggregator: Aggregator | None,
+    aggregator: TrustedAggregator | None,
     timeout: float,
     max_bytes: int,
-) -> Aggregator:
+) -> TrustedAggregator:
     """Check settings that servers and members share; return the aggregator, by default trusted."""
     if not isinstance(agreement, Agreement):
         raise TypeError(f"agreement={agreement!r} must be an Agreement.")
@@ -33,13 +32,8 @@ def check_settings(
     check_integer("max_bytes", max_bytes)
     if aggregator is None:
         return TrustedAggregator()
-    if not isinstance(aggregator, Aggregator):
-        raise TypeError(f"aggregator={aggregator!r} must be an Aggregator.")
-    if isinstance(aggregator, SecretSharingAggregator) and aggregator.addresses is None:
-        raise ValueError(
-            f"aggregator={aggregator!r} computes on one machine, which sees everything; give "
-            "the addresses of three computing parties."
-        )
+    if not isinstance(aggregator, TrustedAggregator):
+        raise TypeError(f"aggregator={aggregator!r} must be a TrustedAggregator.")
     return aggregator
 
 
@@ -112,7 +106,7 @@ class VoteTerms:
 
 
 def check_terms(
-    fields: Fields, agreement: Agreement, party: Party, aggregator: Aggregator
+    fields: Fields, agreement: Agreement, party: Party, aggregator: TrustedAggregator
 ) -> VoteTerms:
     """Return a party's own terms if the aggregator's are the same, or raise `TermsError`.
 
