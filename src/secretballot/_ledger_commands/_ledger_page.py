@@ -29,7 +29,7 @@ def ledger_page(
     """
     budget, name = ledger.budget, os.path.basename(ledger.name)
     reports = child_reports(ledger)
-    children = [Heading("Child budgets"), children_table(reports)] if reports else []
+    children: list[Part] = [Heading("Child budgets"), children_table(reports)] if reports else []
     parts: list[Part] = [
         _state(ledger, totals, completeness_note),
         Heading("Budget"),

@@ -70,7 +70,8 @@ def test_options_are_shown_nowhere(url, capsys):
     spend(accountant)
     for command in ("show", "verify", "replay", "statement", "children"):
         assert main(["ledger", command, url]) == 0
-    for command in (["show", "--json"], ["statement", "--html"], ["export", "--json"]):
+    pages = (["show", "--html"], ["statement", "--html"])
+    for command in (*pages, ["show", "--json"], ["export", "--json"]):
         assert main(["ledger", *command, url]) == 0
     statement = accountant.statement()
     values = [accountant, accountant.ledger, accountant._repr_html_(), statement]
