@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -155,6 +156,58 @@ def test_verify_a_statement(run, accountant, path):
     empty = basic_budget(path.with_name("empty.ledger")).statement()
     status, output, _ = run("verify", path.with_name("empty.ledger"), "--head", empty.head)
     assert "is entry 0; 0 were recorded since" in output
+
+
+def printed_head(statement):
+    """Return the head as the statement prints it."""
+    return re.search(r"verify FILE --head (\S+)$", str(statement), flags=re.M)[1]
+
+
+def test_verify_the_head_as_a_statement_prints_it(run, accountant, path, tmp_path):
+    statement = accountant.statement()
+    head = printed_head(statement)
+    assert head == f"2:{statement.head}"
+    for option in (["--head", head], [f"--head={head}"], ["--head", head.upper()]):
+        status, output, _ = run("verify", path, *option)
+        assert (status, output.splitlines()[0]) == (
+            *(0, "the statement's head is entry 2; 0 were recorded since"),
+        )
+    empty = tmp_path / "empty.ledger"
+    assert run("verify", empty, "--head", printed_head(basic_budget(empty).statement()))[0] == 0
+    # A child's statement is checked against the whole ledger.
+    parent = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "parent.ledger")
+    child = parent.child("team", epsilon=0.2)
+    parent.release(GNMax(sigma=100.0), votes(1))
+    head = printed_head(child.statement())
+    assert head.startswith("2:")
+    assert run("verify", parent.ledger, "--head", head)[0] == 0
+
+
+@pytest.mark.parametrize("number", ["1", "3", "02", "-2", "x", "", "2:2", "\u0662", "9" * 5000])
+def test_another_number_than_that_of_the_entry_is_refused(run, accountant, path, number):
+    head = f"{number}:{accountant.statement().head}"
+    status, output, errors = run("verify", path, f"--head={head}")
+    assert (status, output) == (1, "")
+    assert f"this is the digest of entry 2, not of entry '{number}'" in errors
+    assert "or one of them was altered" in errors
+
+
+def test_a_ledger_restored_with_its_mark_is_detected_by_the_head(run, path, tmp_path):
+    """Nothing on its machine remembers the entry, and another one takes its place."""
+    accountant = basic_budget(path)
+    spend(accountant)
+    files = [path, path.with_name(f"{path.name}.mark")]
+    backup = [file.read_bytes() for file in files]
+    spend(accountant)
+    head = printed_head(accountant.statement())
+    for file, content in zip(files, backup, strict=True):
+        file.write_bytes(content)
+    for _ in range(2):
+        assert run("verify", path)[0] == 0
+        status, output, errors = run("verify", path, "--head", head)
+        assert (status, output) == (1, "")
+        assert f"none of its entries has the digest {head[2:]}" in errors
+        spend(PrivacyAccountant.open(path))
 
 
 def test_a_shortened_head_is_refused(run, accountant, path):

@@ -34,7 +34,6 @@ LAYERS = {
     "accounting": 3,
     "_ledger_commands": 5,
     "mechanisms": 4,
-    "serving": 4,
     "_sklearn_compat": 4,
     "_budget_report": 5,
     "_estimator_progress": 4,
@@ -62,7 +61,6 @@ WITHOUT_SKLEARN = (
     "ledger",
     "accounting",
     "mechanisms",
-    "serving",
 )
 # A mechanism knows mathematics only: no budget, no file.
 MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "_sizes", "divergences")

@@ -1,4 +1,4 @@
-"""The command that writes a statement as a page: to a new file, and over nothing."""
+"""The commands that write a page: to a new file, and over nothing."""
 
 import re
 from functools import partial
@@ -39,25 +39,40 @@ def test_statement_as_a_page(run, accountant, path, tmp_path):
         assert undated.sub("", file.read_text(encoding="utf-8")) == undated.sub("", page)
 
 
-def test_a_page_is_written_over_nothing(run, accountant, path, tmp_path):
+def test_the_ledger_as_a_page(run, accountant, path, tmp_path):
+    undated = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
+    status, page, errors = run("show", path, "--html")
+    assert (status, errors) == (0, "")
+    assert "Budget of budget.ledger" in page
+    for arguments in (("--html", path), ("--last", 2, "--html", path), (path, "--html")):
+        assert undated.sub("", run("show", *arguments)[1]) == undated.sub("", page)
+    file = tmp_path / "page.html"
+    done = run("show", path, "--html", file)
+    assert done == (0, f"{file}: 2 entries, head digest {accountant.statement().head}\n", "")
+    assert undated.sub("", file.read_text(encoding="utf-8")) == undated.sub("", page)
+    assert run("show", path, "--json", "--html")[0] == 2
+
+
+@pytest.mark.parametrize("command", ["show", "statement"])
+def test_a_page_is_written_over_nothing(command, run, accountant, path, tmp_path):
     signed = tmp_path / "signed.html"
     signed.write_text("signed")
     for file in (signed, path, f"{path}.mark", tmp_path):
         content = path.read_bytes()
-        status, output, errors = run("statement", path, "--html", file)
+        status, output, errors = run(command, path, "--html", file)
         assert (status, output) == (1, "")
         assert "exists already, and a statement may be signed: nothing was written" in errors
         assert path.read_bytes() == content
     assert signed.read_text() == "signed"
-    status, _, errors = run("statement", path, "--html", tmp_path / "nowhere" / "page.html")
+    status, _, errors = run(command, path, "--html", tmp_path / "nowhere" / "page.html")
     assert status == 1
     assert "can't be written: " in errors
     # The other way round no ledger is written over either.
-    status, _, errors = run("statement", signed, "--html", path)
+    status, _, errors = run(command, signed, "--html", path)
     assert status == 1
     assert "is not a ledger" in errors
     for arguments in ((), ("--html",), ("--json",)):
-        status, _, errors = run("statement", *arguments)
+        status, _, errors = run(command, *arguments)
         assert status == 2
         assert "the following arguments are required: FILE" in errors
 

@@ -16,26 +16,24 @@ from typing import Any, NoReturn
 
 from secretballot import __version__
 from secretballot._ledger_commands import (
+    STANDARD_OUTPUT,
     CommandError,
     add_administration,
     add_children,
     add_json,
     add_price,
-    add_watching,
-    add_witness,
-    check_witness,
+    put_page,
     show,
     verify,
     warn_of_copy,
-    witness_of,
 )
-from secretballot._tables import WITHHELD, entry_count, visible
+from secretballot._tables import visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay
 from secretballot.divergences import GAUSSIAN
 from secretballot.ledger import Ledger, export, is_url, roles_script
 
-#: The page of a statement that is printed.
-_STANDARD_OUTPUT = ""
+#: Commands that make a page, and their pages.
+_PAGES = {"show": "a page of HTML", "statement": "a page of HTML to print and sign"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,7 +129,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
         command.set_defaults(run=partial(_on_ledger, run))
         # The one word after `--html` is the ledger: see `_parse`.
-        is_alone = None if name != "statement" else "?"
+        is_alone = "?" if name in _PAGES else None
         command.add_argument(
             "file",
             nargs=is_alone,
@@ -145,29 +143,26 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         if name == "verify":
             command.add_argument(
                 "--head",
-                metavar="DIGEST",
-                help="the head digest of a statement, whose entries must be there",
+                metavar="N:DIGEST",
+                help="the head of a statement, which must be in the ledger: its number of entries "
+                "and its digest, or the digest alone",
             )
-        if name in ("verify", "statement"):
-            add_witness(command)
-        if name in ("show", "verify"):
             add_json(command)
-        if name in ("export", "statement"):
+        if name in ("show", "export", "statement"):
             form = command.add_mutually_exclusive_group(required=name == "export")
             form.add_argument("--json", action="store_true", help="as JSON")
-            if name == "statement":
+            if name in _PAGES:
                 form.add_argument(
                     "--html",
                     nargs="?",
-                    const=_STANDARD_OUTPUT,
+                    const=STANDARD_OUTPUT,
                     metavar="PAGE",
-                    help="as a page of HTML to print and sign: to the new file PAGE, or to the "
-                    "standard output",
+                    help=f"as {_PAGES[name]}: to the new file PAGE, or to the standard output",
                 )
     summary = "an SQL script that makes the tables and roles of ledgers on a PostgreSQL server"
     roles = commands.add_parser("roles", help=summary, description=f"roles: {summary}.")
     roles.set_defaults(run=_roles)
-    for add in (add_administration, add_children, add_price, add_watching):
+    for add in (add_administration, add_children, add_price):
         add(commands)
     return parser
 
@@ -177,11 +172,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = _parser(given)
     options = parser.parse_args(given)
-    check_witness(parser, options)
     if getattr(options, "file", "") is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
-        options.file, options.html = options.html, _STANDARD_OUTPUT
+        options.file, options.html = options.html, STANDARD_OUTPUT
     places = [getattr(options, name, None) or "" for name in ("file", "url")]
     if urls := list(filter(_is_secret, given))[sum(map(_is_secret, places)) :]:
         parser.error(urls[0])
@@ -215,37 +209,14 @@ def _export(ledger: Ledger, options: argparse.Namespace) -> None:
 
 def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
     warn_of_copy(ledger)
-    statement = PrivacyStatement.of(ledger, witness_of(options))
+    statement = PrivacyStatement.of(ledger)
     if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
     elif options.html is None:
         print(statement)
-    elif options.html == _STANDARD_OUTPUT:
-        print(statement.to_page(), end="")
     else:
-        _write_page(options.html, statement.to_page())
-        digest = statement.head or WITHHELD
-        print(f"{visible(options.html)}: {entry_count(statement.n_entries)}, head digest {digest}")
+        put_page(options.html, statement.to_page(), statement.n_entries, statement.head)
 
 
 def _roles(options: argparse.Namespace) -> None:
     print(roles_script(), end="")
-
-
-def _write_page(path: str, page: str) -> None:
-    """Write a page to a new file."""
-    is_new = False
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            is_new = True
-            file.write(page)
-    except FileExistsError:
-        raise CommandError(
-            f"{path!r} exists already, and a statement may be signed: nothing was written. Name a "
-            "new file."
-        ) from None
-    except (OSError, ValueError) as error:
-        if is_new:
-            with suppress(OSError):
-                os.unlink(path)
-        raise CommandError(f"{path!r} can't be written: {error}") from error

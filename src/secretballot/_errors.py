@@ -16,10 +16,6 @@ class LedgerError(RuntimeError):
     """The ledger can't be used: missing, foreign, read-only, altered or of another budget."""
 
 
-class WitnessError(LedgerError):
-    """The ledger lacks what its witness signed, or the witness or a key can't be used."""
-
-
 class CompletedInterrupt(KeyboardInterrupt):
     """Ctrl-C after a spend was recorded. The call was completed, and this has its answer.
 

@@ -65,7 +65,7 @@ def test_the_head_stands_for_the_ledger_as_it_was(accountant):
     head = accountant._ledger.verify()
     assert (statement.head, statement.n_entries) == (head.digest, head.n_entries) == (head[1], 3)
     assert statement.ledger_id == accountant._ledger.header().ledger_id
-    assert f"verify FILE --head {head.digest}" in str(statement)
+    assert f"verify FILE --head 3:{head.digest}\n" in str(statement)
     accountant.release(Gaussian(sigma=50), votes(1))
     assert accountant.statement().head != statement.head
 

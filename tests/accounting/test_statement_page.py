@@ -65,7 +65,7 @@ def test_it_has_all_of_the_statement(statement):
     for sentence in (*statement.outside, *statement.recorded, *statement.assumptions):
         assert sentence in text
     assert f"1 entry, head digest {statement.head}" in text
-    assert f"verify FILE --head {statement.head}" in text
+    assert f"verify FILE --head 1:{statement.head}" in text
     assert f"Page made on 2026-07-01 by secretballot {__version__}" in text
     for line in ("Data set", "Organisation", "Name", "Role", "Date", "Signature"):
         assert f"<span>{line}</span><span></span>" in page

@@ -77,29 +77,7 @@ def copied(tmp_path):
     return PrivacyStatement.of(Ledger.open(tmp_path / "b.ledger"))
 
 
-def witnessed(tmp_path):
-    pytest.importorskip("cryptography", reason="cryptography is an extra: witness")
-    from secretballot.accounting import Witness
-    from secretballot.accounting.witnessing import make_key_pair, publish_head
-
-    accountant = basic_budget(tmp_path / "a.ledger")
-    make_key_pair(tmp_path / "key")
-    publish_head(accountant._ledger, tmp_path / "key", tmp_path / "heads")
-    return accountant.statement(witness=Witness(tmp_path / "heads", tmp_path / "key.pub"))
-
-
-def witness_without_heads(tmp_path):
-    return dict_with(pairs(tmp_path), n_heads=0, n_entries=None, time=None, key_id=None)
-
-
-def dict_with(statement, **witness):
-    return PrivacyStatement.from_dict({**statement.to_dict(), "witness": witness})
-
-
-KINDS = [
-    *(gaussian, levels, pairs, data_dependent, sanitized, seeded, one_order, copied, witnessed),
-    witness_without_heads,
-]
+KINDS = [gaussian, levels, pairs, data_dependent, sanitized, seeded, one_order, copied]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
@@ -137,7 +115,7 @@ def test_every_field_is_described():
             described(field)
 
     described(SCHEMA)
-    for name in ("level", "release", "witness"):
+    for name in ("level", "release"):
         described(SCHEMA["$defs"][name])
         assert SCHEMA["$defs"][name]["description"]
 
@@ -170,7 +148,6 @@ def test_a_field_that_is_missing_or_added_does_not_fit(statement):
     ("path", "value"),
     [
         (("head",), "0" * 64),
-        (("witness",), {"n_heads": 0, "n_entries": None, "time": None, "key_id": None}),
         (("levels", 0, "share_spent"), 0.5),
         (("levels", 0, "epsilon_spent"), 0.5),
         (("levels", 0, "best_guess"), 0.5),

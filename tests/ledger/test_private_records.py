@@ -109,7 +109,8 @@ def shown(accountant, path, capsys):
     """Everything that is printed of a ledger, exported or pickled."""
     for command in ("show", "verify", "replay", "statement"):
         assert main(["ledger", command, str(path)]) == 0
-    for command in (["statement", "--json"], ["statement", "--html"], ["export", "--json"]):
+    pages = (["show", "--html"], ["statement", "--html"])
+    for command in (*pages, ["statement", "--json"], ["export", "--json"]):
         assert main(["ledger", *command, str(path)]) == 0
     written = capsys.readouterr()
     opened = Ledger.open(path)

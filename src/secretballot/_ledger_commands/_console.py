@@ -1,16 +1,17 @@
-"""Words between a command and whoever runs it: errors, notes and JSON."""
+"""Words between a command and whoever runs it: errors, notes, pages and JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from secretballot._tables import visible
+from secretballot._tables import WITHHELD, entry_count, visible
 from secretballot.accounting import BudgetExceededError
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 #: Words for a ledger that a command reads, and for one that it writes to.
 READ = "the ledger, a file or the URL of one on a server; it is only read"
 WRITTEN = "the ledger, a file or the URL of one on a server"
+
+#: The page that is printed.
+STANDARD_OUTPUT = ""
 
 
 class CommandError(Exception):
@@ -48,6 +52,33 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def print_json(facts: Mapping[str, Any]) -> None:
     """Print facts as one JSON object."""
     print(json.dumps(facts, allow_nan=False, indent=1))
+
+
+def put_page(path: str, page: str, n_entries: int, head: str | None) -> None:
+    """Print a page; or write it to a new file, and print which entries it covers."""
+    if path == STANDARD_OUTPUT:
+        print(page, end="")
+    else:
+        _write_new(path, page)
+        print(f"{visible(path)}: {entry_count(n_entries)}, head digest {head or WITHHELD}")
+
+
+def _write_new(path: str, page: str) -> None:
+    is_new = False
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            is_new = True
+            file.write(page)
+    except FileExistsError:
+        raise CommandError(
+            f"{path!r} exists already, and a statement may be signed: nothing was written. Name a "
+            "new file."
+        ) from None
+    except (OSError, ValueError) as error:
+        if is_new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise CommandError(f"{path!r} can't be written: {error}") from error
 
 
 def print_note(text: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from secretballot._ledger_commands._console import print_json, print_note
-from secretballot._ledger_commands._watching import print_witness, witness_of
+from secretballot._ledger_commands._console import print_json, print_note, put_page
+from secretballot._ledger_commands._ledger_page import ledger_page
 from secretballot._tables import (
     entry_count,
     order_text,
@@ -46,7 +48,10 @@ def warn_of_copy(ledger: Ledger) -> str:
 
 def show(ledger: Ledger, options: argparse.Namespace) -> None:
     """Print budget, spend and entries."""
-    warn_of_copy(ledger)
+    completeness_note = warn_of_copy(ledger)
+    if options.html is not None:
+        _put_ledger_page(ledger, options, completeness_note)
+        return
     walk, entries = ledger.walk(options.last), list[dict[str, Any]]()
     for entry in walk:
         entries.append(_entry_facts(entry, ledger.budget, walk.totals))
@@ -58,6 +63,16 @@ def show(ledger: Ledger, options: argparse.Namespace) -> None:
     else:
         _print_ledger(ledger, spent)
         _print_entries(ledger.budget, entries, walk.totals)
+
+
+def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
+    walk = ledger.walk()
+    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
+    latest = deque(walk, maxlen=n_shown)
+    totals = walk.totals
+    page = ledger_page(ledger, latest, totals, completeness_note)
+    head = None if ledger.budget.is_sensitive else totals.digest
+    put_page(options.html, page, totals.sequence, head)
 
 
 def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
@@ -161,17 +176,13 @@ def _charge(entry: LedgerEntry, level: LevelBudget) -> float:
 def verify(ledger: Ledger, options: argparse.Namespace) -> None:
     """Check every entry, and print the result."""
     completeness_note = warn_of_copy(ledger)
-    walk, witness = ledger.walk(), witness_of(options)
-    log = None if witness is None else witness.read()
-    entries = walk if log is None else log.compared(ledger, walk)
-    head = None if options.head is None else options.head.strip().lower()
-    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in entries}
+    walk = ledger.walk()
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
     totals = walk.totals
-    place = None if head is None else _place_of(head, places, ledger, options.head)
+    place = None if options.head is None else _place_of(options.head, places, ledger)
     # A digest that somebody kept stands for the end as well.
-    is_complete = head is not None or bool(log and log.heads) or not completeness_note
+    is_complete = place is not None or not completeness_note
     if options.json:
-        newest = log.heads[-1] if log is not None and log.heads else None
         print_json(
             {
                 "ledger": ledger.name,
@@ -181,7 +192,6 @@ def verify(ledger: Ledger, options: argparse.Namespace) -> None:
                 "n_entries": totals.sequence,
                 "head": totals.digest,
                 "entry_of_statement": place,
-                "entry_of_witness": newest and newest.n_entries,
             }
         )
         return
@@ -189,24 +199,29 @@ def verify(ledger: Ledger, options: argparse.Namespace) -> None:
         since = totals.sequence - place
         verb = "was" if since == 1 else "were"
         print(f"the statement's head is entry {place}; {since} {verb} recorded since")
-    if log is not None:
-        print_witness(log, totals.sequence)
     result = "ok" if is_complete else "unaltered, but not checked at its end"
     print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
-def _place_of(head: str, places: Mapping[str, int], ledger: Ledger, asked: str) -> int:
-    """Return the entry that has a digest; LedgerError if none has."""
-    if len(head) < _DIGEST_LENGTH:
+def _place_of(asked: str, places: Mapping[str, int], ledger: Ledger) -> int:
+    """Return the entry of a head, as N:DIGEST or DIGEST; LedgerError if it is not in the ledger."""
+    number, colon, digest = asked.strip().lower().rpartition(":")
+    if len(digest) < _DIGEST_LENGTH:
         raise LedgerError(
             f"--head {asked}: a digest has {_DIGEST_LENGTH} letters, and this has "
-            f"{len(head)}. Give it whole, as in the statement: entries can be made up whose "
+            f"{len(digest)}. Give it whole, as in the statement: entries can be made up whose "
             "digests begin alike."
         )
-    if (place := places.get(head)) is None:
+    if (place := places.get(digest)) is None:
         raise LedgerError(
             f"The ledger {ledger.name!r} is not, or no longer, what the statement was made "
-            f"from: none of its entries has the digest {asked}. Its "
+            f"from: none of its entries has the digest {digest}. Its "
             "end was cut off, or it was written anew."
+        )
+    if colon and number != str(place):
+        raise LedgerError(
+            f"--head {asked}: in the ledger {ledger.name!r} this is the digest of entry {place}, "
+            f"not of entry {number!r}. Number and digest are not of one statement, or one of them "
+            "was altered."
         )
     return place

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from secretballot._views._view import View
 from secretballot._views._view_cells import html_text
 
@@ -34,14 +31,12 @@ _STYLE = (
 )
 
 
-def html_page(view: View, links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a self-contained page that shows a view, escaped, below links to other pages."""
-    anchors = [f'<a href="{html_text(path)}">{html_text(text)}</a>' for path, text in links.items()]
-    above = f"<nav>{' · '.join(anchors)}</nav>" if anchors else ""
+def html_page(view: View) -> str:
+    """Return a self-contained page that shows a view, escaped."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html_text(view.title)}</title>\n"
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>{above}{view.html}</main>\n</body>\n</html>\n"
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>{view.html}</main>\n</body>\n</html>\n"
     )

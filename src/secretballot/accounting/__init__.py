@@ -8,7 +8,6 @@ from secretballot._errors import (
     CompletedInterrupt,
     LedgerError,
     PrivacyLeakWarning,
-    WitnessError,
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
@@ -22,7 +21,6 @@ from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.accounting.pricing import answered_rows as answered_rows
 from secretballot.accounting.reserving import Reservation
-from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
 from secretballot.ledger import Scope
@@ -33,7 +31,6 @@ __all__ = [
     "PrivacyRemaining",
     "PrivacyStatement",
     "Reservation",
-    "Witness",
     "Scope",
     "RenyiCost",
     "GaussianCost",
@@ -45,7 +42,6 @@ __all__ = [
     "BudgetExceededError",
     "CompletedInterrupt",
     "LedgerError",
-    "WitnessError",
     "PrivacyLeakWarning",
 ]
 

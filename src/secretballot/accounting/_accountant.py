@@ -19,7 +19,6 @@ from secretballot.accounting._report import warn_data_dependent, warn_overspent,
 from secretballot.accounting.children import Carving
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting.reserving import Reservation, ReservedPayment
-from secretballot.accounting.witnessing import Witness
 from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
     Accepted,
@@ -128,7 +127,6 @@ class PrivacyAccountant(Carving):
         unit: str | None = None,
         relation: str | None = None,
         accept: Accepted | None = None,
-        witness: Witness | None = None,
     ) -> PrivacyAccountant:
         """Continue the budget of an existing ledger.
 
@@ -149,9 +147,6 @@ class PrivacyAccountant(Carving):
               that is not in this file*; refused while the original still lies at its place.
             - ``"clock"``: the clock of this machine is behind the last entry. Right only if it was
               ahead then.
-        witness : Witness, default=None
-            Signed heads of the ledger from elsewhere. A ledger that lacks the newest is refused,
-            also with `accept`: it was restored, or is another. No head yet warns.
 
         Returns
         -------
@@ -161,8 +156,6 @@ class PrivacyAccountant(Carving):
         ------
         LedgerError
             If it is missing, no ledger, altered, a copy, or of another budget.
-        WitnessError
-            A LedgerError: if it lacks the newest head, or the witness can't be read.
         """
         if accept not in (None, "moved", "clock"):
             raise ValueError(
@@ -179,11 +172,6 @@ class PrivacyAccountant(Carving):
                     f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
                     "it as it is."
                 )
-        if witness is not None:
-            log = witness.read()
-            log.check_newest(ledger)
-            if log.empty_note:
-                warn(log.empty_note)
         if damage := ledger.settle(accept=accept):
             warn(damage)
         warn_data_dependent(budget)

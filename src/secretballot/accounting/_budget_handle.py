@@ -31,7 +31,6 @@ from secretballot.accounting.pricing import (
     noise_builder,
     pricing_for,
 )
-from secretballot.accounting.witnessing import Witness
 from secretballot.ledger import (
     ONLY_LEVEL,
     Cap,
@@ -123,12 +122,9 @@ class BudgetHandle:
             return budget_view(budget, spent, self.ledger or "temporary")
         return fit_view(budget, spent, self._spent_or_none(scope))
 
-    def statement(self, *, witness: Witness | None = None) -> PrivacyStatement:
-        """Return the statement that a data owner signs, with all entries of the ledger checked.
-
-        `witness` has signed heads, which are checked as well: WitnessError if one is lacking.
-        """
-        return PrivacyStatement.of(self._ledger, witness)
+    def statement(self) -> PrivacyStatement:
+        """Return the statement that a data owner signs, with all entries of the ledger checked."""
+        return PrivacyStatement.of(self._ledger)
 
     def scope(self, epsilon: Cap = None) -> Scope:
         """Return a new part of a run that may spend at most `epsilon` on its own: one fit.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
 from importlib.resources import files
@@ -21,8 +20,7 @@ from secretballot.accounting._report import PrivacySpent
 from secretballot.accounting._statement_view import statement_view
 from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
-from secretballot.accounting.witnessing import Witness
-from secretballot.ledger import Budget, Ledger, LedgerEntry, LevelBudget
+from secretballot.ledger import Budget, Ledger, LevelBudget
 
 #: Kind and version of the plain values of a statement.
 _FORMAT = {"format": "secretballot privacy statement", "version": 1}
@@ -71,16 +69,13 @@ class PrivacyStatement(Shown):
     as_of : str
         The time of the last, or that when the ledger was opened (UTC).
     head : str or None
-        The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
-        accounting is data dependent, where it could confirm a guess.
+        The digest of the last: ``secretballot ledger verify FILE --head N:DIGEST`` takes it with
+        `n_entries`. None if accounting is data dependent, where it could confirm a guess.
     is_temporary : bool
         True if the ledger has no name: its file is deleted when the program ends.
     completeness_note : str
         Why entries may be missing at the ledger's end, as in a copy; "" if its mark says that none
         is.
-    witness : dict or None
-        The signed heads that the ledger was checked against: ``n_heads``, and of the newest
-        ``n_entries``, ``time`` and ``key_id`` (None if there is no head). None without a witness.
 
     Examples
     --------
@@ -113,20 +108,13 @@ class PrivacyStatement(Shown):
     head: str | None
     completeness_note: str = ""
     is_temporary: bool = False
-    witness: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, ledger: Ledger, witness: Witness | None = None) -> PrivacyStatement:
-        """Read a ledger, check it, against signed heads as well, and state what it holds."""
-        log = None if witness is None else witness.read()
+    def of(cls, ledger: Ledger) -> PrivacyStatement:
+        """Read a ledger, check it, and state what it holds."""
         completeness_note = ledger.completeness_note()
         header, walk = ledger.header(), ledger.walk()
-        entries: Iterable[LedgerEntry] = walk
-        if log is not None and ledger.path:
-            deque(log.compared(ledger.root, ledger.root.walk()), maxlen=0)
-        elif log is not None:
-            entries = log.compared(ledger, walk)
-        held = contents(entries)
+        held = contents(walk)
         budget, totals = header.budget, walk.totals
         sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
@@ -164,7 +152,6 @@ class PrivacyStatement(Shown):
             head=None if sensitive else totals.digest,
             completeness_note=completeness_note,
             is_temporary=ledger.is_temporary,
-            witness=None if log is None else log.summary(),
         )
 
     @classmethod

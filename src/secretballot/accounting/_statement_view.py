@@ -192,8 +192,6 @@ def _ledger_lines(statement: PrivacyStatement, page_date: date | None) -> list[s
     ]
     if statement.n_entries:
         lines.append(f"Last entry: {statement.as_of[:19].replace('T', ' ')} UTC")
-    if statement.witness is not None:
-        lines.append(_witness_line(statement.witness))
     if statement.is_temporary:
         lines.append(
             "This ledger has no name: it is deleted when its program ends, and can't be checked "
@@ -201,19 +199,8 @@ def _ledger_lines(statement: PrivacyStatement, page_date: date | None) -> list[s
         )
         lines.append("To keep one: PrivacyAccountant(..., ledger='survey.ledger')")
     elif statement.head:
-        lines.append(f"To check: secretballot ledger verify FILE --head {statement.head}")
+        head = f"{statement.n_entries}:{statement.head}"
+        lines.append(f"To check: secretballot ledger verify FILE --head {head}")
     if page_date is not None:
         lines.append(f"Page made on {page_date.isoformat()} by secretballot {__version__}")
     return lines
-
-
-def _witness_line(witness: Mapping[str, Any]) -> str:
-    """Describe the signed heads that a ledger was checked against."""
-    if not witness["n_heads"]:
-        return "Witness: no signed head yet, so nothing was compared"
-    heads = "1 signed head" if witness["n_heads"] == 1 else f"{witness['n_heads']} signed heads"
-    entries, time = entry_count(witness["n_entries"]), witness["time"][:19].replace("T", " ")
-    return (
-        f"Witness: {heads}, all in this ledger; the newest, of {entries}, is of {time} UTC, by the "
-        f"key {witness['key_id']}"
-    )

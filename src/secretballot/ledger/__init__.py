@@ -22,7 +22,7 @@ from secretballot.ledger._encoding import charge_digits, to_json
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._export import export
 from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._ledger import Accepted, Ledger, Walk
+from secretballot.ledger._ledger import Accepted, Ledger
 from secretballot.ledger._moving import move
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
@@ -50,7 +50,6 @@ __all__ = [
     "Totals",
     "Transaction",
     "UNITS",
-    "Walk",
     "budget_levels",
     "charge_digits",
     "check_cap",

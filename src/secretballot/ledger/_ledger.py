@@ -53,7 +53,7 @@ BATCH = 64
 
 _UNCHECKED = (
     "That no entry is missing at its end can't be checked without the original and its mark, or "
-    "the head digest of a statement (secretballot ledger verify FILE --head DIGEST)."
+    "the head digest of a statement (secretballot ledger verify FILE --head N:DIGEST)."
 )
 
 

@@ -116,7 +116,8 @@ def test_a_password_is_shown_nowhere(locked, tmp_path, capsys, caplog, monkeypat
     opened = PrivacyAccountant.open(url)._ledger
     for command in ("show", "verify", "replay", "statement"):
         assert main(["ledger", command, url]) == 0
-    for command in (["statement", "--json"], ["statement", "--html"], ["export", "--json"]):
+    pages = (["show", "--html"], ["statement", "--html"])
+    for command in (*pages, ["statement", "--json"], ["export", "--json"]):
         assert main(["ledger", *command, url]) == 0
     values = [accountant, accountant.ledger, accountant._repr_html_(), accountant.statement()]
     values += [accountant.statement().to_dict(), accountant.statement().to_page()]
