@@ -27,7 +27,6 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxext.opengraph",
-    "_browser_notebook",
     "_front_picture",
     "_idea_picture",
 ]

@@ -1,12 +1,9 @@
 """Where the noise comes from: of its own for each release, and told if it can be repeated."""
 
-import re
-import sys
 import warnings
 
 import numpy as np
 import pytest
-from tests._browser import run_in_browser
 from tests._fakes import Noisy, votes
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
@@ -72,51 +69,3 @@ def test_the_generator_is_chacha20_with_a_key_of_the_operating_system(monkeypatc
     stream = random.noise_generator().bit_generator.random_raw(2)
     # The first sixteen bytes for the key zero and the counter zero (RFC 7539, appendix A.1).
     assert stream.astype("<u8").tobytes().hex() == "76b8e0ada0f13d90405d6ae55386bd28"
-
-
-DRAW = """
-from secretballot.accounting import PrivacyAccountant
-from tests._fakes import Noisy, votes
-accountant = PrivacyAccountant(1.0, 1e-5, order="renyi", {})
-accountant.release(Noisy(sigma=500), votes(3))
-accountant.release(Noisy(sigma=500), votes(3))
-print([entry.seeded for entry in accountant.entries()], accountant.statement())
-"""
-
-
-def test_noise_in_a_browser_is_a_demonstration_that_protects_nobody():
-    drawn = run_in_browser(DRAW.format(""))
-    assert drawn.returncode == 0, drawn.stderr
-    warned = r"<string>:(\d+): PrivacyLeakWarning: Demonstration: this noise protects nobody"
-    assert len(set(re.findall(warned, drawn.stderr))) == 2  # at each release
-    stated = " ".join(drawn.stdout.split())
-    assert "[True, True]" in stated
-    assert "NOT AT ALL. NOT PROTECTED" in stated
-    assert "came from a cryptographic generator" not in stated
-
-
-def test_noise_of_a_demonstration_is_refused_on_a_named_ledger(tmp_path):
-    path = tmp_path / "real.ledger"
-    refused = run_in_browser(DRAW.format(f"ledger={str(path)!r}"))
-    assert "is a demonstration" in refused.stderr
-    assert "is refused on the named ledger" in refused.stderr
-    assert PrivacyAccountant.open(path).entries() == []
-    allowed = f"ledger={str(tmp_path / 'trial.ledger')!r}, allow_seeded=True"
-    assert run_in_browser(DRAW.format(allowed)).returncode == 0
-
-
-@pytest.mark.parametrize("platform", ["linux", "win32", "darwin", "wasi"])
-def test_outside_of_a_browser_a_missing_randomgen_is_an_error(platform, accountant, monkeypatch):
-    monkeypatch.setattr("sys.platform", platform)
-    monkeypatch.setitem(sys.modules, "randomgen", None)
-    with pytest.raises(ImportError, match="randomgen"):
-        random.noise_generator()
-    with pytest.raises(ImportError, match="randomgen"):
-        draw(accountant)
-    assert accountant.entries() == []
-
-
-def test_a_browser_with_randomgen_uses_it(monkeypatch):
-    monkeypatch.setattr("sys.platform", "emscripten")
-    assert not random.is_seeded(None)
-    assert type(random.noise_generator().bit_generator).__name__ == "ChaCha"

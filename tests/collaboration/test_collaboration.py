@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 
 import numpy as np
 import pandas as pd
@@ -264,15 +263,6 @@ def test_seeds_are_refused_on_named_ledgers(tmp_path):
         Collaboration(parties).ask("a", ROWS, PLAIN, random_state=0)
     assert len(parties[1].accountant.entries()) == 3
     assert first.answered.all()
-
-
-def test_a_vote_in_a_browser_is_a_demonstration(monkeypatch):
-    monkeypatch.setattr("sys.platform", "emscripten")
-    monkeypatch.setitem(sys.modules, "randomgen", None)
-    parties = several(0, 1, 1)
-    with pytest.warns(PrivacyLeakWarning, match="Demonstration: this noise protects nobody"):
-        Collaboration(parties).ask("a", ROWS, PLAIN)
-    assert parties[1].accountant.entries()[1].seeded
 
 
 def test_nothing_private_is_printed():

@@ -31,11 +31,11 @@ class Page(HTMLParser):
 
 
 def pages_of(site: Path) -> dict[Path, Page]:
-    """Return all pages of a site by their paths, without those of the theme and of JupyterLite."""
+    """Return all pages of a site by their paths, without those of the theme."""
     found = (
         path
         for path in sorted(site.rglob("*.html"))
-        if path.relative_to(site).parts[0] not in ("_static", "browser")
+        if path.relative_to(site).parts[0] != "_static"
     )
     return {path: Page(path) for path in found}
 

@@ -313,12 +313,6 @@ class PrivacyAccountant(Carving):
     def _check_random_state(self, random_state: RandomState) -> bool:
         seeded = is_seeded(random_state)
         if seeded and not self.allow_seeded and self.ledger is not None:
-            if random_state is None:
-                raise ValueError(
-                    "Noise drawn in a browser is a demonstration, which protects nobody, and is "
-                    f"refused on the named ledger {self.ledger!r}. Leave ledger=None, or open a "
-                    "ledger for experiments with allow_seeded=True."
-                )
             raise ValueError(
                 f"random_state={random_state!r} makes the noise reproducible, which protects "
                 f"nobody, and is refused on the named ledger {self.ledger!r}. Leave "

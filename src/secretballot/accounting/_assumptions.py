@@ -233,9 +233,8 @@ def _seeded(released: Sequence[Released]) -> Iterator[_Fact]:
     if any(seeded):
         count = _count(released, seeded)
         yield _Fact(
-            f"IN {count.upper()} THE NOISE WAS REPRODUCIBLE (A SEED, OR A DEMONSTRATION IN A "
-            "BROWSER): WHOEVER KNOWS THE SEED CAN SUBTRACT IT. The guarantee does not hold for "
-            "what was released there.",
+            f"IN {count.upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER KNOWS THE SEED CAN "
+            "SUBTRACT IT. The guarantee does not hold for what was released there.",
             f"what was released with noise that a seed reproduces (in {count})",
         )
 
