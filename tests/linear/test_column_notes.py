@@ -138,7 +138,7 @@ def test_columns_of_one_number_and_missing_cells_are_constant(cells):
     assert note(cells) == "constant wherever it is not missing"
 
 
-@pytest.mark.parametrize("code", [-999, 9_999, -99, 99_999, -9_999.0])
+@pytest.mark.parametrize("code", [-999, 9_999, -99, 999, -9_999.0])
 @pytest.mark.parametrize("cells", [RNG.integers(0, 60, N), RNG.normal(40, 9, N)])
 def test_codes_for_missing_are_asked_about(code, cells):
     end = "smallest" if code < 0 else "largest"

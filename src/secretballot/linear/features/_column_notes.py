@@ -48,8 +48,9 @@ _SEPARATORS = [(".", sep) for sep in ["", ",", "'", *_SPACE]] + [
     (",", sep) for sep in ["", ".", "'", *_SPACE]
 ]
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d\d.*)?")
-#: Codes for missing, as digits, and words of names such as "member_id" and "AccountNo".
-_CODE = re.compile(r"-9{2,}|9{3,}")
+#: Codes for missing. 99999 is none: it is the largest amount of some tables, such as Adult.
+_CODE = re.compile(r"-9{2,}|9{3,4}")
+#: Words of names, such as "member_id" and "AccountNo", and the last ones of identifiers.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _LAST_WORDS = ("key", "no", "nr", "number")
 
