@@ -69,6 +69,7 @@ class LinearModel(
     check_public_rows: bool
     rows_per_call: int | str
     accountant: PrivacyAccountant | None
+    verbose: int
     random_state: int | np.random.RandomState | None
     n_features_in_: int
 
@@ -88,6 +89,7 @@ class LinearModel(
         "check_public_rows": ["boolean"],
         "rows_per_call": [Options(Integral, {1, 8, 256}), StrOptions({"auto"})],
         "accountant": [PrivacyAccountant, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 

@@ -60,7 +60,7 @@ from secretballot.linear.rounds import (
     resized,
 )
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema, column_names
+from secretballot.schema import RowSchema, column_names, one_blas_thread
 from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _run(
     if leaks:
         note["learned_around"] = leaks
     # Callbacks that fail do so before anything is paid.
-    progress = Progress(model, "fit", 1)
+    progress = Progress(model, "fit", 1, model.verbose)
     check = check.release_count(
         model,
         partial(_people_outside, model, data, X_public),
@@ -259,6 +259,7 @@ def _run(
     with (
         _reserved(accountant, plans, scope=scope, note=note) as reservations,
         progress.task("ask private rows", n_releases + len(plans) - 1) as task,
+        one_blas_thread(),
     ):
         progress.paid()
         releases = _Releases(accountant, reservations[0], randomness, scope, note, task)
@@ -301,7 +302,9 @@ def _run(
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
-        fitted = replace(fitted, posterior=monotone_posterior(fitted.posterior, relations))
+        with one_blas_thread():
+            posterior = monotone_posterior(fitted.posterior, relations)
+        fitted = replace(fitted, posterior=posterior)
     return FittedModel(
         response=response,
         features=fitted.features,

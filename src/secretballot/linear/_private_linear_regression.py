@@ -103,6 +103,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
+    verbose : int, default=0
+        Whether to print progress.
     random_state : int, RandomState instance or None, default=None
         None draws the noise from a cryptographic generator. Seeds are for tests and examples:
         seeded noise protects nobody.
@@ -204,6 +206,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         check_public_rows: bool = True,
         rows_per_call: int | str = "auto",
         accountant: PrivacyAccountant | None = None,
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
@@ -219,6 +222,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.check_public_rows = check_public_rows
         self.rows_per_call = rows_per_call
         self.accountant = accountant
+        self.verbose = verbose
         self.random_state = random_state
 
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[NumberResponse, Targets]:

@@ -117,6 +117,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         for balanced accuracy and rare labels, which seldom have a probability of .5.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
+    verbose : int, default=0
+        Whether to print progress.
     random_state : int, RandomState instance or None, default=None
         None draws the noise from a cryptographic generator. Seeds are for tests and examples:
         seeded noise protects nobody.
@@ -240,6 +242,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         label_rate: ArrayLike | None = None,
         label_threshold: str | ArrayLike = 0.5,
         accountant: PrivacyAccountant | None = None,
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
@@ -258,6 +261,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self.label_rate = label_rate
         self.label_threshold = label_threshold
         self.accountant = accountant
+        self.verbose = verbose
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:

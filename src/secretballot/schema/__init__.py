@@ -34,3 +34,4 @@ from secretballot.schema._rowwise import RowCalls as RowCalls
 from secretballot.schema._rowwise import private_copies as private_copies
 from secretballot.schema._rowwise_check import check_rows_per_call as check_rows_per_call
 from secretballot.schema._rowwise_check import choose_calls as choose_calls
+from secretballot.schema._undisturbed import one_blas_thread as one_blas_thread

@@ -53,8 +53,9 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
         what = "dates or durations" if kind in "Mm" else "texts"
         raise ValueError(
             f"{name} holds {what}, and the target of a regression is a number (could not convert "
-            f"string to float). Convert it first, {name}.astype(float), decimal commas to points "
-            f"before, or take PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
+            f"string to float). Convert it first, {name}.astype(float), decimal commas to points, "
+            "and units and separators of thousands removed before, or take "
+            f"PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
         )
 
 
