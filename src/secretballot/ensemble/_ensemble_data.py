@@ -34,7 +34,7 @@ from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 from secretballot.schema import RowSchema, column_names, warn_repeated_rows
-from secretballot.screening import check_target_left_out
+from secretballot.screening import check_file_columns, check_header, check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -254,6 +254,7 @@ def read_pool(
 ) -> tuple[Any, RowSchema | None]:
     """Return the checked public rows, and the schema through which private rows are read."""
     if X_public is None:
+        check_header(X, "X")
         return None, None
     pool = as_rows(public_rows(X_public, X), "X_public")
     check_pool(ensemble.estimator, pool, "X_public")
@@ -264,6 +265,7 @@ def read_pool(
                 f"categories names the column {name!r}, which X_public does not have; name one of "
                 f"{names[:5]!r}."
             )
+    check_file_columns(pool)
     schema = RowSchema.of(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
     return schema.read(pool, "X_public").table, schema
