@@ -121,7 +121,7 @@ class OneLevelPlan(Plan):
         return largest_remainder(self._people_per_kind, self.n_teachers)
 
     @property
-    def _people_per_kind(self) -> NDArray[np.float64]:
+    def _people_per_kind(self) -> NDArray[Any]:
         return np.bincount(self.merged, weights=self.levels.people)[list(self.kinds)]
 
     def rows_per_teacher(self, n_people: int) -> int:
