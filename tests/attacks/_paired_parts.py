@@ -111,7 +111,7 @@ def ensemble(
         model = sb.PrivateTeacherEnsemble(
             learner,
             n_teachers=8,
-            mechanism=mechanism,
+            mechanism=mechanism or sb.GNMax(sigma=1.0),  # insists on three owners a teacher
             student=one_student(pool),
             accountant=desk.accountant(unit="owner"),
             classes=CLASSES[target],

@@ -19,6 +19,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.distributed import PrivateParts, _exchange
 from secretballot.ensemble import _partition
 from secretballot.linear.input import _private_source
+from secretballot.mechanisms import GNMax
 from secretballot.scoring import People
 from secretballot.selection import _number_columns, private_quantiles
 
@@ -116,11 +117,13 @@ def test_an_owner_of_the_list_may_vanish(tmp_path, monkeypatch):
 
 def votes(rows, folder):
     """Return the votes of each teacher, and the teacher of each owner."""
+    accountant = budget()
     ensemble = PrivateTeacherEnsemble(
         DecisionTreeClassifier(max_depth=3),
         n_teachers=N_TEACHERS,
+        mechanism=accountant.calibrate(GNMax, 50, n_columns=2),
         classes=[0, 1],
-        accountant=budget(),
+        accountant=accountant,
         random_state=0,
     )
     pool = public_rows(50)[["a", "b"]].fillna(0)

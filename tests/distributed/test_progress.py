@@ -15,6 +15,7 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.distributed import PrivateParts
 from secretballot.inspection import show_progress
+from secretballot.mechanisms import GNMax
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -56,6 +57,7 @@ def test_teachers(parts, capsys):
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
         n_teachers=20,
+        mechanism=GNMax(sigma=14.0),
         classes=[0, 1],
         reservation=10,
         accountant=budget(),

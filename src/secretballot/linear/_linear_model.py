@@ -49,7 +49,7 @@ from secretballot.linear.input import (
 from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import RowAnswers, check_table, date_bounds, public_table
 from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
-from secretballot.screening import CheckedCloneMixin
+from secretballot.screening import CheckedCloneMixin, check_file_columns
 
 
 class LinearModel(
@@ -184,7 +184,8 @@ class LinearModel(
         ------
         ValueError
             If `columns`, `categories` or `bounds` name a column that the rows don't have, or
-            nothing is declared of a column without public rows.
+            nothing is declared of a column without public rows, or a column has no name and numbers
+            the rows.
         """
         if X_public is None:
             return self._read_declared()
@@ -193,7 +194,8 @@ class LinearModel(
         choice = ColumnChoice.of(self.columns, table)
         names = list(choice.names)
         declared = declared_categories(self, names)
-        columns = public_columns(choice.select(table, "X_public"), declared, names)
+        check_file_columns(selected := choice.select(table, "X_public"))
+        columns = public_columns(selected, declared, names)
         return public_readings(columns, declared, bounds=checked_bounds(self, columns, declared))
 
     def _read_declared(self) -> ColumnReadings:

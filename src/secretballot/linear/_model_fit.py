@@ -26,6 +26,7 @@ from secretballot.linear._feature_maps import (
     public_features,
     ranges_of_numbers,
 )
+from secretballot.linear._fit_memory import too_many_columns
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
@@ -191,6 +192,16 @@ def _run(
         scope=scope,
     )
 
+    if isinstance(features, AdditiveBins):
+        problem = too_many_columns(
+            n_columns=len(features.columns),
+            n_entries=features.n_entries,
+            n_features=features.n_features,
+            n_public=0 if data.X_public is None else n_public,
+            n_pairs=0 if pairs is None else pairs.n_pairs,
+        )
+        if problem:
+            raise ValueError(problem)
     other = None
     if n_pilot:
         other, _ = feature_map(model, data, "kernel", size)

@@ -64,7 +64,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         clipped to them. They may be some times too wide: residuals are clipped where most end.
     columns : array-like of column names or positions, default=None
         Columns to read; None: all. The model leaves the others out; public rows with names of
-        columns may lack them.
+        columns may lack them. Tables of too many columns (some 220 numbers with 400 public rows)
+        are refused for their memory.
     n_bins : int or "auto", default="auto"
         Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
         and the number of rows.

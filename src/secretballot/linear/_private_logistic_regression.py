@@ -62,7 +62,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         must depend on that row alone. A `FrozenEstimator` is used as it is; the privacy statement
         records your word that it saw no private row.
     columns : array-like of column names or positions, default=None
-        Columns to read; None: all. Public rows with names of columns may lack the others.
+        Columns to read; None: all. Public rows with names of columns may lack the others. Tables of
+        too many columns (some 450 with 400 public rows) are refused for their memory.
     n_bins : int or "auto", default="auto"
         Largest number of bins of a number. ``"auto"``: by the noise and the number of rows.
     rounds : int or "auto", default="auto"

@@ -12,6 +12,8 @@ from secretballot.screening._declared_columns import refuse_unreadable as refuse
 from secretballot.screening._declared_columns import undeclared_cells as undeclared_cells
 from secretballot.screening._enclosing_fits import CheckedCloneMixin as CheckedCloneMixin
 from secretballot.screening._enclosing_fits import check_enclosing_fits as check_enclosing_fits
+from secretballot.screening._file_columns import check_file_columns as check_file_columns
+from secretballot.screening._file_columns import check_header as check_header
 from secretballot.screening._private_extremes import count_at_bounds as count_at_bounds
 from secretballot.screening._private_extremes import warn_extreme_counts as warn_extreme_counts
 from secretballot.screening._private_extremes import (

@@ -52,6 +52,8 @@ from secretballot.schema import (
 )
 from secretballot.scoring import People
 from secretballot.screening import (
+    check_file_columns,
+    check_header,
     check_no_shared_rows,
     check_readable_numbers,
     check_target_left_out,
@@ -278,6 +280,10 @@ def row_schema(
 ) -> tuple[RowSchema, Mapping[Hashable, str]]:
     """Return the schema of public rows, or of declared columns, and the columns of days."""
     rows = X if X_public is None else X_public
+    if X_public is None:
+        check_header(X, "X")
+    else:
+        check_file_columns(X_public)
     declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
     if not isinstance(model.features, str):
         schema = RowSchema.of(rows, declared)
