@@ -265,6 +265,7 @@ def public_parts_agree(publish):
     np.testing.assert_array_equal(first.expected_distortion, second.expected_distortion)
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 @pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
 def test_only_the_proportions_depend_on_labels(mechanism):
     public_parts_agree(
@@ -272,6 +273,7 @@ def test_only_the_proportions_depend_on_labels(mechanism):
     )
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 def test_noise_tuned_to_private_counts_is_detected():
     # The planted error: the published rule, which looks at the counts.
     def tuned(bags):
