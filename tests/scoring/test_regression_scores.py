@@ -281,7 +281,7 @@ def test_scores_beyond_the_budget_are_refused():
         with pytest.raises(ValueError, match=message):
             price_regression_score(accountant, 600, **{"target_bounds": BOUNDS, **given})
     with pytest.raises(ValueError, match="accountant=None"):
-        score(None)
+        score(None, share=0.05)
     assert not accountant.entries()
 
 

@@ -117,6 +117,7 @@ def test_a_mechanism_calibrated_to_the_pair_is_accepted(name):
     assert accountant.spent().amount == 0.7
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 def test_the_promise_of_a_mechanism_instance_counts():
     mechanism = DirichletProportions.calibrated(1.0, 1e-4, min_count=20)
     arguments = ([0, 1], 1.0, 1e-4, mechanism)
