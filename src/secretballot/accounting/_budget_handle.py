@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot._numbers import as_float, check_integer, check_number
+from secretballot._numbers import as_float, check_integer, check_number, number_of_rows, quoted
 from secretballot._sizes import check_size
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
@@ -182,6 +182,7 @@ class BudgetHandle:
             If the rows don't fit.
         """
         check_mechanism(mechanism, self.relation)
+        n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         span = pricing.span(int(n_rows))
@@ -226,6 +227,7 @@ class BudgetHandle:
         BudgetExceededError
             If less than three thousandths are left: what calibrated noise may leave over.
         """
+        n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         _check_share(share)
         limits = self._limits(scope)
@@ -349,13 +351,13 @@ class BudgetHandle:
         if scope is None:
             return Limits(budget)
         if not isinstance(scope, Scope):
-            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
+            raise TypeError(f"scope={quoted(scope)} must be None or come from accountant.scope().")
         # A child's sums are apart from those of others in scopes of its own alone.
         if scope.ledger != self._ledger.genesis and (scope.ledger or self._ledger.path):
             raise ValueError(
-                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
-                "for one data set add up: go on with the accountant that made the scope (the one "
-                "that the ensemble was fitted with)."
+                f"scope={quoted(scope)} belongs to another ledger than this accountant's. Two "
+                "budgets for one data set add up: go on with the accountant that made the scope "
+                "(the one that the ensemble was fitted with)."
             )
         check_cap(scope.epsilon, budget.names)
         return Limits(budget, scope)

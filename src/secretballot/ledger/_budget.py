@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeGuard
 
-from secretballot._numbers import as_float, check_number
+from secretballot._numbers import as_float, check_number, quoted
 from secretballot._sizes import MOST_EPSILON
 from secretballot.divergences import (
     EVERYONE,
@@ -110,8 +110,8 @@ def budget_levels(
         gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(
-                f"order={order!r} must be {GAUSSIAN!r}, 'renyi', or a Renyi order (a number; inf "
-                "is basic composition)."
+                f"order={quoted(order)} must be {GAUSSIAN!r}, 'renyi', or a Renyi order (a "
+                "number; inf is basic composition)."
             )
         order = grid_order(gate)
     basic = isinstance(order, float) and math.isinf(order)
@@ -121,19 +121,19 @@ def budget_levels(
     if not (0 < total < 1 or (basic and total == 0)):
         text = f" Give a number, without quotes: delta={delta}." if isinstance(delta, str) else ""
         raise ValueError(
-            f"delta={delta!r} must be a number strictly between 0 and 1; a delta of 0 needs "
+            f"delta={quoted(delta)} must be a number strictly between 0 and 1; a delta of 0 needs "
             f"order=inf (basic composition of pure costs).{text}"
         )
     if basic and share not in (0, total):
         raise ValueError(
-            f"approximation_delta={approximation_delta!r} has no meaning at order=inf, where all "
-            "of delta is for approximations; leave it out."
+            f"approximation_delta={quoted(approximation_delta)} has no meaning at order=inf, "
+            "where all of delta is for approximations; leave it out."
         )
     if basic:
         share = total
     elif not 0 <= share < total:
         raise ValueError(
-            f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
+            f"approximation_delta={quoted(approximation_delta)} must be at least 0 and less than "
             f"delta={total:g}, of which it is a part."
         )
     check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)

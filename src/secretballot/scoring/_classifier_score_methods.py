@@ -144,7 +144,7 @@ class ClassifierScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        n : int
+        n : int or table of rows
             Number of rows, or owners, that will be counted.
         confusion : bool, default=False
             Price `confusion_private` instead.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, number_of_rows
 from secretballot._views import Prose, Shown, View
 from secretballot.accounting import Share
 from secretballot.mechanisms import VectorSum
@@ -93,6 +93,7 @@ def price_of_scale(
     noise: NoiseChoice,
 ) -> RegressionScorePrice:
     """Compute the price of a score whose scale follows from its noise."""
+    n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     mechanism, scope = choose_sum_noise(accountant, n, noise)
     noise_of_mean = mechanism.sigma / n
@@ -128,7 +129,7 @@ def price_regression_score(
     ----------
     accountant : PrivacyAccountant
         The budget of the private rows.
-    n : int
+    n : int or table of rows
         Number of rows, or owners, that will be counted.
     target_bounds, largest_error
         As for `regression_score_private`.

@@ -105,7 +105,7 @@ class RegressorScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        n : int
+        n : int or table of rows
             Number of rows, or owners, that will be counted.
         largest_error, epsilon, share, sigma, level
             As for `score_private`; without an amount as for

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._row_order import check_row_order, order_labels
-from secretballot._sklearn_compat import _num_samples
+from secretballot._sklearn_compat import ShortParameterErrors, _num_samples
 from secretballot.distributed import PrivateParts
 from secretballot.schema import (
     RowAnswers,
@@ -68,7 +68,7 @@ class PrivatePredictor(NamedTuple):
         return values
 
 
-class ScoreMethods:
+class ScoreMethods(ShortParameterErrors):
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
     The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private

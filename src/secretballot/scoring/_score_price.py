@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from secretballot._errors import BudgetExceededError
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, number_of_rows
 from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
 from secretballot.accounting import Share, answer_scope, check_amount
@@ -197,7 +197,7 @@ def price_score(
     ----------
     accountant : PrivacyAccountant
         The budget of the private rows.
-    n : int
+    n : int or table of rows
         Number of rows, or owners, that will be counted.
     n_classes : int, default=None
         Number of classes of a confusion matrix; None for the accuracy alone.
@@ -223,6 +223,7 @@ def price_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.1%}"
     '2.5% of the budget, +-1.2%'
     """
+    n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     if n_classes is not None:
         check_integer("n_classes", n_classes, least=2)

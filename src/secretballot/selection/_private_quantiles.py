@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, quoted
 from secretballot._views import Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant, Share, answer_scope, check_amount
 from secretballot.distributed import PrivateParts
@@ -166,7 +166,8 @@ def private_quantiles(
     levels = _check_levels(q)
     if not isinstance(accountant, PrivacyAccountant):
         raise TypeError(
-            f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these rows."
+            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
+            "rows."
         )
     check_amount("private_quantiles", epsilon=epsilon, share=share)
     columns = (
@@ -176,7 +177,7 @@ def private_quantiles(
     )
     if isinstance(columns, PartColumns) and not isinstance(bounds, Mapping):
         raise ValueError(
-            f"bounds={bounds!r}: columns of parts are found by name. Give a dict, such as "
+            f"bounds={quoted(bounds)}: columns of parts are found by name. Give a dict, such as "
             '{"age": (0, 120)}.'
         )
     declared = read_bounds(bounds, columns.names)
@@ -225,7 +226,7 @@ def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:
     levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
     if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
         raise ValueError(
-            f"q={q!r} must hold levels between 0 and 1, both excluded: the least and the largest "
-            "value depend on single people. Use 0.01 and 0.99, say."
+            f"q={quoted(q)} must hold levels between 0 and 1, both excluded: the least and the "
+            "largest value depend on single people. Use 0.01 and 0.99, say."
         )
     return levels

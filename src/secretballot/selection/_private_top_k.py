@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, quoted
 from secretballot._owners import Owners
 from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
@@ -196,7 +196,8 @@ default="stable"
         check_integer("max_items", max_items)
     if not isinstance(accountant, PrivacyAccountant):
         raise TypeError(
-            f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
+            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
+            "counts."
         )
     has_noise = isinstance(mechanism, Mechanism)
     check_amount("private_top_k", needed=not has_noise, epsilon=epsilon, share=share)

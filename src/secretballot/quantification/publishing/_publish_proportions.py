@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._errors import warn
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, quoted
 from secretballot._sizes import check_pair
 from secretballot.accounting import (
     BudgetExceededError,
@@ -195,7 +195,11 @@ default="auto"
         gaussian = ""
         if not isinstance(chosen, GaussianProportions):
             gaussian = " In this budget mechanism='gaussian' may fit."
-        asked = f"epsilon={epsilon!r} and delta={delta!r}" if share is None else f"share={share!r}"
+        asked = (
+            f"epsilon={epsilon!r} and delta={delta!r}"
+            if share is None
+            else f"share={quoted(share)}"
+        )
         raise BudgetExceededError(
             f"{type(chosen).__name__} of {asked} does not fit what "
             f"is left of this budget, whose costs are added up at order={order!r}. Nothing was "
@@ -227,8 +231,8 @@ def _check_amount(
     if accountant is None:
         if share is not None:
             raise ValueError(
-                f"share={share!r} is a part of the budget of accountant=, and none was given. Pass "
-                "one, or epsilon= and delta=."
+                f"share={quoted(share)} is a part of the budget of accountant=, and none was "
+                "given. Pass one, or epsilon= and delta=."
             )
     else:
         has_noise = isinstance(mechanism, Proportions)
@@ -236,8 +240,8 @@ def _check_amount(
         check_amount("publish_proportions", needed=needed, epsilon=epsilon, share=share)
         if share is not None and delta is not None:
             raise ValueError(
-                f"delta={delta!r}: share={share!r} has its part of the budget's delta; leave delta "
-                "out."
+                f"delta={delta!r}: share={quoted(share)} has its part of the budget's delta; "
+                "leave delta out."
             )
         if epsilon is None and delta is None:
             return math.inf, 1.0
@@ -319,7 +323,7 @@ def _open_budget(
     if accountant is None:
         return PrivacyAccountant(epsilon, delta, unit="label", order=math.inf)
     if not isinstance(accountant, PrivacyAccountant):
-        raise TypeError(f"accountant={accountant!r} must be None or a PrivacyAccountant.")
+        raise TypeError(f"accountant={quoted(accountant)} must be None or a PrivacyAccountant.")
     if accountant.unit != "label":
         within = (
             "of this budget, private_top_k(..., owners=) names the most frequent labels"
