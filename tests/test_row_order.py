@@ -56,7 +56,7 @@ def test_of_scores_too(make):
     n_entries = len(accountant.entries())
     for score in (fitted.score_private, fitted.confusion_private):
         with pytest.raises(ValueError, match="y has the index of X in another order"):
-            score(X, Y.iloc[OTHER])
+            score(X, Y.iloc[OTHER], share=0.05)
     assert len(accountant.entries()) == n_entries
     assert fitted.score_private(X.iloc[OTHER], Y.iloc[OTHER], share=0.05).n == 200
 

@@ -73,6 +73,7 @@ def test_proportions_that_are_refused(columns, classes, message, rows, tmp_path)
     assert not accountant.entries()
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 @pytest.mark.parametrize("index", [TARGET, "c"])
 def test_proportions_of_a_column_that_was_an_index(index, rows, tmp_path):
     for path in (tmp_path / "parts").iterdir():
@@ -156,7 +157,7 @@ BOUNDS = {"a": (-3.5, 4), TARGET: (0, 1), "b": (-1, 9)}
 
 
 def test_quantiles(numbers, released, tmp_path):
-    how = {"bounds": BOUNDS, "random_state": 0, "n_bins": 64}
+    how = {"bounds": BOUNDS, "random_state": 0, "n_bins": 64, "share": "rest"}
     X = numbers.drop(columns=OWNER)
     in_memory = private_quantiles(X, owners=numbers[OWNER], accountant=budget(), **how)
     in_parts = private_quantiles(
@@ -181,7 +182,7 @@ def test_quantiles(numbers, released, tmp_path):
     ],
 )
 def test_quantiles_that_are_refused(columns, how, message, numbers, tmp_path):
-    how = {"bounds": {"a": (-3, 3)}, "accountant": budget(), **how}
+    how = {"bounds": {"a": (-3, 3)}, "accountant": budget(), "share": 0.5, **how}
     with pytest.raises(ValueError, match=message):
         private_quantiles(parts(tmp_path, y=TARGET, **columns), **how)
     assert not how["accountant"].entries()

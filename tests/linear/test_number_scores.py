@@ -93,9 +93,9 @@ def test_what_cannot_be_paid_is_refused(fitted):
     entries = len(fitted.accountant.entries())
     for given, error, message in (
         ({"sigma": 1e-3}, BudgetExceededError, "Nothing was released"),
-        ({"largest_error": -1.0}, ValueError, "largest_error=-1"),
-        ({"owners": range(N)}, ValueError, "owners was given"),
-        ({"level": 2}, ValueError, "level=2"),
+        ({"share": 0.05, "largest_error": -1.0}, ValueError, "largest_error=-1"),
+        ({"share": 0.05, "owners": range(N)}, ValueError, "owners was given"),
+        ({"share": 0.05, "level": 2}, ValueError, "level=2"),
     ):
         with pytest.raises(error, match=message):
             fitted.score_private(X, Y, **given)

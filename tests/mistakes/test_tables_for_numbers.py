@@ -46,7 +46,7 @@ def test_other_numbers_of_rows():
     )
     assert of_table == of_number
     of_number, of_table = (
-        recommend_teachers(n, pool, 1.0, 1e-5, plain_table=False)
+        recommend_teachers(n_private=n, n_public=pool, epsilon=1.0, delta=1e-5, plain_table=False)
         for n, pool in ((N, N_PUBLIC), (FRAME, POOL))
     )
     assert str(of_table) == str(of_number)

@@ -20,12 +20,17 @@ def add_up(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def sum_up(numbers: Floats) -> Floats:
-    """Sum up along the first axis, rounded up."""
-    while len(numbers) > 1:
-        half = len(numbers) // 2
-        sums = add_up(numbers[:half], numbers[half : 2 * half])
-        numbers = np.concatenate([sums, numbers[2 * half :]])
-    return numbers[0] if len(numbers) else np.zeros(numbers.shape[1:])
+    """Bound the sum of numbers, not negative, along the first axis from above."""
+    n_sums = max(len(numbers) - 1, 0)
+    rounding = 1 + n_sums * np.finfo(np.longdouble).eps
+    bound = np.sum(numbers, axis=0, dtype=np.longdouble) * rounding
+    total = np.asarray(np.sum(numbers, axis=0), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        # Multiples of the last place of a sum add up without rounding.
+        is_exact = (np.fmod(numbers, np.spacing(total)) == 0).all(axis=0)
+    upper = np.asarray(bound, dtype=np.float64)
+    upper = np.where(upper < bound, np.nextafter(upper, np.inf), upper)
+    return np.where(is_exact, total, upper)
 
 
 def sums_before(numbers: Floats) -> Floats:

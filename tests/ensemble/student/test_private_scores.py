@@ -27,7 +27,7 @@ def test_a_score_is_released_and_charged(ensemble, private, public):
     assert ensemble.accountant.entries()[-1].n_rows == 1
     price = ensemble.price_score(200, confusion=True)
     before = ensemble.accountant.spent().share
-    confusion = ensemble.confusion_private(*private, share=0.05)
+    confusion = ensemble.confusion_private(*private, sigma=price.sigma)
     assert ensemble.accountant.spent().share - before == pytest.approx(price.share)
     assert confusion.classes.tolist() == [0, 1]
 
