@@ -82,6 +82,7 @@ def test_proportions_of_a_column_that_was_an_index(index, rows, tmp_path):
     assert publish_proportions(in_parts, [0, 1], 0.5, 1e-6).names == ("x", "y", "z")
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 def test_proportions_of_booleans(rows, released, tmp_path):
     labels = rows[TARGET].astype(bool)
     split(rows.assign(**{TARGET: labels}), tmp_path / "parts", seed=0)

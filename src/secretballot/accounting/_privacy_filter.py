@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +134,11 @@ class PrivacyFilter:
         """
 
         def of_level(costs: Costs) -> Amount:
-            groups = [costs[group] for group in (EVERYONE, self.level) if group in costs]
-            return reduce(add_up, map(amount, groups), 0.0)
+            groups = [group for group in (EVERYONE, self.level) if group in costs]
+            total: Amount = 0.0
+            for group in groups:
+                total = add_up(total, amount(costs[group]))
+            return total
 
         parts = {group for cost in charges for group in cost if is_part(group, self.level)}
         # One at most: `check_groups` refuses more.
@@ -150,7 +152,9 @@ class PrivacyFilter:
                 idle_part = max(idle_part, used)
             else:
                 other_divisions[division] = max(other_divisions.get(division, 0.0), used)
-        spent_by_all = float(reduce(add_up, other_divisions.values(), of_level(spent)))
+        spent_by_all = float(of_level(spent))
+        for largest_part in other_divisions.values():
+            spent_by_all = float(add_up(spent_by_all, largest_part))
         level_charges = [of_level(charge) for charge in charges]
         yield float(add_up(spent_by_all, idle_part)), level_charges
         for part in parts:
