@@ -34,7 +34,7 @@ def test_an_array_of_texts_is_told_to_be_a_data_frame(make, kind):
 
 
 def test_teachers_of_texts_are_told_of_the_table_pipeline():
-    ensemble = teachers(PrivacyAccountant(2.0, 1e-5), learner=GaussianNB(), student=None)
+    ensemble = teachers(PrivacyAccountant(9.0, 1e-5), learner=GaussianNB(), student=None)
     with pytest.raises(ValueError, match="could be trained.*make_table_pipeline"):
         ensemble.fit(with_texts(N), LABELS, X_public=PublicData(with_texts(N_PUBLIC)))
 
