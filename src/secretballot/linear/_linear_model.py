@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -203,9 +204,9 @@ class LinearModel(
         bounds, categories = self.bounds, self.categories or {}
         if not isinstance(bounds, Mapping | None) or not (bounds or categories):
             raise ValueError(
-                f"X_public=None and bounds={bounds!r}: which columns there are is not known. Pass "
-                "the public rows, or name the columns: bounds={column: (low, high)} and "
-                "categories={column: [...]}."
+                f"X_public=None and bounds={quoted(bounds)}: which columns there are is not "
+                "known. Pass the public rows, or name the columns: bounds={column: (low, high)} "
+                "and categories={column: [...]}."
             )
         names = [*dict.fromkeys([*(bounds or {}), *categories])]
         if self.columns is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import Levels, public_rows
 from secretballot.linear._expected_quality import expected_quality
@@ -135,6 +136,6 @@ def _declared_columns(model: LinearModel) -> int:
     if bounds is None and n_categories:
         return n_categories
     raise ValueError(
-        f"X_public=None and bounds={bounds!r}: the number of columns is not known. Pass the public "
-        "rows, or bounds={column: (low, high)}."
+        f"X_public=None and bounds={quoted(bounds)}: the number of columns is not known. Pass "
+        "the public rows, or bounds={column: (low, high)}."
     )

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._numbers import quoted
 from secretballot.schema._cells import read_days, read_numbers
 
 Bounds = Mapping[Hashable, tuple[float, float]]
@@ -47,7 +48,9 @@ def _bounds_by_column(
     try:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds={bounds!r} are no numbers; give pairs (low, high).") from None
+        raise ValueError(
+            f"bounds={quoted(bounds)} are no numbers; give pairs (low, high)."
+        ) from None
     if pairs.shape == (2,):
         pairs = np.tile(pairs, (len(names), 1))
     if pairs.shape != (len(names), 2):

@@ -31,7 +31,7 @@ def check_installed() -> None:
         import cryptography  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            'Signed heads need cryptography: pip install "secretballot[witness]".'
+            "Signed heads need cryptography: install the extra `witness` of this package."
         ) from error
 
 

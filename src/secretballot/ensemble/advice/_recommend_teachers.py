@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from secretballot._numbers import check_integer
+from secretballot._numbers import check_integer, number_of_rows
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble.advice._survival import MIN_EVIDENCE, MIN_SURVIVAL
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
@@ -64,10 +64,10 @@ def recommend_teachers(
 
     Parameters
     ----------
-    n_private : int
-        Private rows; or owners, if owners are protected.
-    n_public : int
-        Public rows that could be labelled.
+    n_private : int or table of rows
+        Number of private rows; or of owners, if owners are protected.
+    n_public : int or table of rows
+        Number of public rows that could be labelled.
     epsilon, delta : float
         Budget, all of which is spent on labels.
     n_classes : int, default=2
@@ -115,6 +115,8 @@ def recommend_teachers(
     >>> advice.n_teachers
     450
     """
+    n_private = number_of_rows("n_private", n_private)
+    n_public = number_of_rows("n_public", n_public)
     check_integer("n_private", n_private)
     check_integer("n_public", n_public)
     check_integer("n_classes", n_classes, least=2)

@@ -326,6 +326,12 @@ def check_public_table(
         )
         return checked
     except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise ValueError(
+                f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "
+                f"frame, as pandas.DataFrame({name}).infer_objects() makes: its columns of texts "
+                "are categories."
+            ) from None
         if name == "X":
             raise
         message = str(error).replace("X has", f"{name} has", 1)
