@@ -10,6 +10,7 @@ from secretballot.schema._cells import read_coded_texts as read_coded_texts
 from secretballot.schema._cells import read_days as read_days
 from secretballot.schema._cells import read_numbers as read_numbers
 from secretballot.schema._cells import read_texts as read_texts
+from secretballot.schema._cells import text_finder as text_finder
 from secretballot.schema._column_bounds import Bounds as Bounds
 from secretballot.schema._column_bounds import date_bounds as date_bounds
 from secretballot.schema._column_bounds import read_bounds as read_bounds
