@@ -7,7 +7,7 @@ floats of integers. So numbers and texts are read alike from columns of any type
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
@@ -171,13 +171,13 @@ def text_finder(known: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
     return lambda text, other: known[text] if text in known else booleans.get(_boolean(text), other)
 
 
-def read_texts(values: ArrayLike, booleans: Sequence[str] = ()) -> NDArray[Any]:
+def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[Any]:
     """Read a column as an array of texts, with None where a cell is missing.
 
     Booleans have the texts of `booleans`, if there are any.
     """
     coded = read_coded_texts(values)
-    find = text_finder({text: text for text in booleans})
+    find = text_finder({cell_text(text): cell_text(text) for text in booleans})
     texts = [find(text, text) for text in coded.texts]
     return np.array(texts, dtype=object)[coded.codes]
 
