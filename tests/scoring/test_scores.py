@@ -85,6 +85,15 @@ def test_a_confusion_matrix_with_its_intervals():
     assert pickle.loads(pickle.dumps(confusion)).classes.tolist() == [0, 1, 2]
 
 
+def test_classes_are_sorted_in_whatever_order_they_are_named():
+    sorted_matrix, other = (
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=classes, random_state=0)
+        for classes in ([0, 1, 2], [2, 0, 1])
+    )
+    assert other.classes.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(other.matrix, sorted_matrix.matrix)
+
+
 def test_a_class_without_rows_has_no_recall():
     confusion = confusion_private(
         budget(4.0), TRUTH, PREDICTED, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
@@ -188,7 +197,7 @@ def test_scores_beyond_the_budget_are_refused():
     assert "score more rows, accept a wider interval" in " ".join(str(price).split())
     with pytest.raises(ValueError, match="accountant=None"):
         score_private(None, TRUTH, PREDICTED)
-    with pytest.raises(ValueError, match="two or more different classes"):
+    with pytest.raises(ValueError, match="holds 1 class"):
         confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 0])
     with pytest.raises(ValueError, match="one class a row"):
         confusion_private(accountant, TRUTH[:, None] * [1, 1], PREDICTED, classes=[0, 1, 2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot.linear.features import AdditiveBins, FeatureMap, Features, Floats
@@ -21,6 +22,8 @@ _CLEAR_SIGNAL = 6.0
 _MOST_OTHERS = 0.5
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
+#: An effect is flattened if less than this share of its range remains.
+_FLAT = 0.5
 #: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
 _NEAR = 0.025
 #: Root mean square of residuals, as a share of half the range, below which they hardly vary.
@@ -73,6 +76,40 @@ def warn_failed_fit(
             f"{'; '.join(signs)}. Do the public rows (or bounds and categories) have the units and "
             "codes of the private rows? This follows from what was released, and the budget is "
             "spent."
+        )
+
+
+def warn_flattened(
+    free: Posterior, ordered: Posterior, features: AdditiveBins, directions: NDArray[np.int8]
+) -> None:
+    """Warn of columns with a clear effect against their direction. Free of charge, as all is here.
+
+    Parameters
+    ----------
+    free, ordered : Posterior
+        Without the directions, and with them.
+    features : AdditiveBins
+    directions : ndarray of shape (n_columns,)
+    """
+    assert free.covariance is not None
+    flattened = []
+    for column, place, direction in zip(
+        features.columns, features.value_places, directions.tolist(), strict=True
+    ):
+        values = slice(1 + place.start, 1 + place.stop)
+        trend = direction * np.linspace(-1.0, 1.0, place.stop - place.start)
+        before, after = free.coefficients[values], ordered.coefficients[values]
+        factor = free.variances[values].sum(axis=0) / free.covariance.diagonal()[values].sum()
+        error = np.sqrt(factor * (trend @ free.covariance[values, values] @ trend))
+        is_against = trend @ before < -CLEAR_EFFECT * error
+        if (is_against & (np.ptp(after, axis=0) < _FLAT * np.ptp(before, axis=0))).any():
+            flattened.append(repr(column.name))
+    if flattened:
+        warn(
+            f"monotonic_cst: the effect of {', '.join(flattened)} clearly goes the other way, so "
+            "the direction flattens it, and next to nothing is predicted from it. Is it the right "
+            "class that rises? Reverse the direction in another fit, or leave it out. This follows "
+            "from what was released, and the budget is spent."
         )
 
 

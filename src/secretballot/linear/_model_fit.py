@@ -27,7 +27,7 @@ from secretballot.linear._feature_maps import (
     ranges_of_numbers,
 )
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._fit_warnings import warn_failed_fit
+from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
@@ -301,7 +301,9 @@ def _run(
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
-        fitted = replace(fitted, posterior=monotone_posterior(fitted.posterior, relations))
+        ordered = monotone_posterior(fitted.posterior, relations)
+        warn_flattened(fitted.posterior, ordered, fitted.features, data.directions)
+        fitted = replace(fitted, posterior=ordered)
     return FittedModel(
         response=response,
         features=fitted.features,

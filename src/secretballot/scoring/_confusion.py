@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._cached_property import cached_property
+from secretballot._classes import named_classes
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.scoring._answers import class_codes
 from secretballot.scoring._intervals import (
@@ -40,7 +41,7 @@ class PrivateConfusion(Shown):
         Noisy numbers of rows (or owners) by true class (row) and predicted class (column). They
         are as released: small ones may be negative.
     classes : ndarray of shape (n_classes,)
-        The classes, in the order of rows and columns.
+        The sorted classes, in the order of rows and columns.
     level : float
         Confidence level of each interval.
     n : int
@@ -148,7 +149,7 @@ def confusion_private(
     y_pred : array-like of shape (n_rows,)
         As for `score_private`.
     classes : array-like of shape (n_classes,)
-        The public list of classes, never the classes that occur in private rows.
+        The public list of classes, in any order, never the classes that occur in private rows.
     owners, epsilon, sigma, level, random_state
         As for `score_private`.
 
@@ -176,9 +177,7 @@ def confusion_private(
     >>> bool(low < 0.8 < high)
     True
     """
-    names = np.asarray(classes)
-    if names.ndim != 1 or len(names) < 2 or len(set(names.tolist())) < len(names):
-        raise ValueError(f"classes={classes!r} must be a list of two or more different classes.")
+    names = named_classes(classes)
     true, predicted = class_codes(y_true, names, "y_true"), class_codes(y_pred, names, "y_pred")
     if len(true) != len(predicted):
         raise ValueError(
