@@ -345,7 +345,7 @@ def test_another_text_is_no_class():
     assert not model.accountant.entries()
 
 
-@pytest.mark.parametrize(("value", "sign"), [(True, 1), (False, -1), (-1, -1)])
+@pytest.mark.parametrize(("value", "sign"), [(True, 1), (False, -1), (np.False_, -1), (-1, -1)])
 def test_booleans_name_the_class_that_rises(value, sign):
     X, number = table()
     model = CLASSES(

@@ -107,9 +107,9 @@ def warn_flattened(
     if flattened:
         warn(
             f"monotonic_cst: the effect of {', '.join(flattened)} clearly goes the other way, so "
-            "the direction flattens it, and next to nothing is predicted from it. Is it the right "
-            "class that rises? Reverse the direction in another fit, or leave it out. This follows "
-            "from what was released, and the budget is spent."
+            "the direction flattens it, and next to nothing is predicted from it. Does it name the "
+            "right class, or sign? Reverse the direction in another fit, or leave it out. This "
+            "follows from what was released, and the budget is spent."
         )
 
 

@@ -59,13 +59,17 @@ def _by_class(
     is_sorted = declared is not None and list(declared) == names
     if isinstance(constraints, dict):
         return {
-            column: _class_direction(value, names, is_sorted, response.classes_learned)
+            column: _class_direction(_plain(value), names, is_sorted, response.classes_learned)
             for column, value in constraints.items()
         }
     return [
         _class_direction(value, names, is_sorted, response.classes_learned)
         for value in np.asarray(constraints, dtype=object).tolist()
     ]
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _class_direction(value: object, names: list[object], is_sorted: bool, learned: bool) -> object:
@@ -78,10 +82,8 @@ def _class_direction(value: object, names: list[object], is_sorted: bool, learne
     ValueError
         If a number may mean either class, or another value is no class.
     """
-    are_booleans = all(isinstance(name, bool) for name in names)
-    if all(isinstance(name, Real) for name in names) and not (
-        are_booleans and isinstance(value, bool)
-    ):
+    is_boolean = all(isinstance(name, bool) for name in (value, *names))
+    if all(isinstance(name, Real) for name in names) and not is_boolean:
         return value  # checked by scikit-learn
     if value in names:
         return 1 if value == names[1] else -1
