@@ -21,6 +21,7 @@ from secretballot.schema._frames import check_table as check_table
 from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
 from secretballot.schema._frames import container_kind as container_kind
+from secretballot.schema._frames import dense_columns as dense_columns
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._frames import public_table as public_table
 from secretballot.schema._frames import row_shape as row_shape

@@ -267,8 +267,14 @@ def _shown_categories(
     return (*public, *(c for c in declared if not is_listed(cell_text(c), False)))
 
 
+def dense_type(dtype: Any) -> Any:
+    """Return the type of the cells of a sparse column of pandas; other types as they are."""
+    return dtype.subtype if type(dtype).__name__ == "SparseDtype" else dtype
+
+
 def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
     """Return the kind of a public column without categories, and its NumPy type."""
+    dtype = dense_type(dtype)
     if not hasattr(dtype, "kind"):
         return _kind_of_polars(values, dtype)
     kind = _KINDS.get(dtype.kind, "object")
