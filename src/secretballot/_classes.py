@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 
+#: Error of labels without an order.
+_MIXED = "{name} mixes labels that can't be sorted; give all as strings or all as numbers."
+
 
 def named_classes(classes: ArrayLike) -> NDArray[Any]:
     """Return the sorted classes of the parameter ``classes``."""
@@ -18,6 +21,8 @@ def named_classes(classes: ArrayLike) -> NDArray[Any]:
             f"classes has shape {labels.shape}; give a list of labels, not a "
             f"{type(classes).__name__}: classes=['no', 'yes']."
         )
+    if len({isinstance(label, str | bytes) for label in classes}) > 1:
+        raise ValueError(_MIXED.format(name="classes"))
     if any(label is None or label != label for label in labels.tolist()):
         raise ValueError(
             f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
@@ -34,10 +39,7 @@ def sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
     try:
         classes = np.unique(labels)
     except TypeError:
-        raise ValueError(
-            f"{name} mixes labels that can't be sorted; give all as strings or all as numbers."
-            f"{private}"
-        ) from None
+        raise ValueError(_MIXED.format(name=name) + private) from None
     if len(classes) < 2:
         raise ValueError(
             f"{name} holds {len(classes)} class(es), {classes.tolist()!r}; at least two are "

@@ -94,6 +94,29 @@ def test_classes_are_sorted_in_whatever_order_they_are_named():
     np.testing.assert_array_equal(other.matrix, sorted_matrix.matrix)
 
 
+@pytest.mark.parametrize(
+    ("truth", "predicted"),
+    [(["yes", "no"], [1, 0]), ([1.0, 0.0], ["1", "0"]), ([True, False], np.array(["1", "0"]))],
+)
+def test_texts_on_one_side_and_numbers_on_the_other_are_refused(truth, predicted):
+    accountant = budget(4.0)
+    truth, predicted = 300 * list(truth), np.tile(predicted, 300)
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        score_private(accountant, truth, predicted)
+    classes = sorted(set(predicted.tolist()))
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        confusion_private(accountant, truth, predicted, classes=classes)
+    assert not accountant.entries()
+    # One label of the other type is a wrong answer, and nothing else.
+    truth[1:] = predicted[1:].tolist()
+    assert score_private(accountant, truth, predicted, epsilon=1.0).accuracy > 0.9
+
+
+def test_classes_of_texts_and_numbers_are_refused():
+    with pytest.raises(ValueError, match="classes mixes labels"):
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=[0, 1, "2"])
+
+
 def test_a_class_without_rows_has_no_recall():
     confusion = confusion_private(
         budget(4.0), TRUTH, PREDICTED, classes=[0, 1, 2, 3], sigma=20.0, random_state=3

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._cached_property import cached_property
 from secretballot._classes import named_classes
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
-from secretballot.scoring._answers import class_codes
+from secretballot.scoring._answers import check_label_types, class_codes
 from secretballot.scoring._intervals import (
     Interval,
     mean_interval,
@@ -183,6 +183,8 @@ def confusion_private(
         raise ValueError(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
+    for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
+        check_label_types(labels, names, (name, "classes"))
     scored = TableScores(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
     noise = NoiseChoice(epsilon, sigma, level)
     return release_confusion(accountant, scored, names, noise, random_state)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
-from secretballot.scoring._answers import right_answers
+from secretballot.scoring._answers import check_label_types, right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
@@ -121,7 +121,8 @@ def score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If shapes differ, or owners and the accountant's unit don't go together; nothing is spent.
+        If shapes differ, one of both holds texts and the other numbers, or owners and the
+        accountant's unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -142,6 +143,7 @@ def score_private(
     '1.1%'
     """
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
+    check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     scored = TableScores(y_true, y_pred, people)
     return release_accuracy(accountant, scored, NoiseChoice(epsilon, sigma, level), random_state)
 
