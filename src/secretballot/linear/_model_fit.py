@@ -297,7 +297,9 @@ def _run(
         plan, kind = plan.rival.plan, "kernel"
     sigma = plan.mechanism.sigma
     residuals = fitted.residuals
-    warn_failed_fit(fitted.posterior, plan.features, plan.public, residuals, sigma, n_squared)
+    warn_failed_fit(
+        fitted.posterior, plan.features, plan.public, residuals, fitted.counts, sigma, n_squared
+    )
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
