@@ -137,5 +137,33 @@ def test_rare_categories_are_not_absent(spelt):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, (X["delay"] > 1).astype(int), X_public=PublicData(pool))
-    absent = [each for each in caught if "no public category of 'plane'" in str(each.message)]
+    absent = [
+        each
+        for each in caught
+        if "next to no private row has a public category of 'plane'" in str(each.message)
+    ]
     assert bool(absent) == (spelt is str.lower)
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearRegression])
+@pytest.mark.parametrize("present", [True, False])
+def test_public_categories_without_an_effect_are_not_absent(kind, present):
+    """Their residuals sum to noise, those of others do not."""
+    rng = np.random.default_rng(0)
+
+    def incomes(n_rows, unit):
+        known = np.char.add(rng.choice(["30", "50"], n_rows), unit)
+        return np.where(rng.random(n_rows) < 0.3, [f"{at}!" for at in range(n_rows)], known)
+
+    X = pd.DataFrame({"income": incomes(6_000, ",000"), "age": rng.normal(size=6_000)})
+    other = X["income"].str.endswith("!")
+    pool = pd.DataFrame({"income": incomes(300, ",000" if present else "k"), "age": 0.0})
+    pool["age"] = rng.normal(size=300)
+    y = np.where(other, 1, X.groupby("income").cumcount() % 2)
+    given = {"accountant": PrivacyAccountant(2.0, 1e-5), "check_public_rows": False}
+    given |= {"classes": [0, 1]} if kind is PrivateLogisticRegression else {"target_bounds": (0, 1)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind(**given).fit(X, y, X_public=PublicData(pool))
+    absent = [each for each in caught if "public category of 'income'" in str(each.message)]
+    assert bool(absent) == (not present)

@@ -126,7 +126,7 @@ MISTAKES = (
         bounds=(AGES.min(), AGES.max()),
     ),
     proportions("epsilon as text", "epsilon='1' must be a finite number", epsilon="1"),
-    proportions("one class", "must be a list of two or more", classes=[0]),
+    proportions("one class", "holds 1 class", classes=[0]),
     proportions("words for 0 and 1", "name all classes there are", classes=["no", "yes"]),
     proportions("labels without bags", "Bags.from_groups makes bags", LABELS),
     proportions("a budget of rows", "unit='label'.* is another budget", accountant="row"),

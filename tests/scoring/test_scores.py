@@ -90,6 +90,38 @@ def test_a_confusion_matrix_with_its_intervals():
     assert pickle.loads(pickle.dumps(confusion)).classes.tolist() == [0, 1, 2]
 
 
+def test_classes_are_sorted_in_whatever_order_they_are_named():
+    sorted_matrix, other = (
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=classes, random_state=0)
+        for classes in ([0, 1, 2], [2, 0, 1])
+    )
+    assert other.classes.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(other.matrix, sorted_matrix.matrix)
+
+
+@pytest.mark.parametrize(
+    ("truth", "predicted"),
+    [(["yes", "no"], [1, 0]), ([1.0, 0.0], ["1", "0"]), ([True, False], np.array(["1", "0"]))],
+)
+def test_texts_on_one_side_and_numbers_on_the_other_are_refused(truth, predicted):
+    accountant = budget(4.0)
+    truth, predicted = 300 * list(truth), np.tile(predicted, 300)
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        score_private(accountant, truth, predicted)
+    classes = sorted(set(predicted.tolist()))
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        confusion_private(accountant, truth, predicted, classes=classes)
+    assert not accountant.entries()
+    # One label of the other type is a wrong answer, and nothing else.
+    truth[1:] = predicted[1:].tolist()
+    assert score_private(accountant, truth, predicted, epsilon=1.0).accuracy > 0.9
+
+
+def test_classes_of_texts_and_numbers_are_refused():
+    with pytest.raises(ValueError, match="classes mixes labels"):
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=[0, 1, "2"])
+
+
 def test_a_class_without_rows_has_no_recall():
     confusion = confusion_private(
         budget(4.0), TRUTH, PREDICTED, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
@@ -194,7 +226,7 @@ def test_scores_beyond_the_budget_are_refused():
     assert "score more rows, accept a wider interval" in " ".join(str(price).split())
     with pytest.raises(ValueError, match="accountant=None"):
         score_private(None, TRUTH, PREDICTED, share=0.05)
-    with pytest.raises(ValueError, match="two or more different classes"):
+    with pytest.raises(ValueError, match="holds 1 class"):
         confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 0], share=0.05)
     with pytest.raises(ValueError, match="one class a row"):
         confusion_private(

@@ -114,7 +114,8 @@ class PrivateTeacherEnsemble(
         codes), an error is raised before the fit is paid for. The check costs at most 1 % of the
         budget of the fit, or is left out (fewer than some 500 rows at an epsilon of 1).
     classes : array-like of shape (n_classes,), default=None
-        All possible classes. None learns them from private labels, which is a leak, with a warning.
+        All possible classes, in any order; `classes_` is sorted. None learns them from private
+        labels, which is a leak, with a warning.
         For several labels a row ``y`` shows their number; parties without ``classes_`` need
         ``[[0, 1]] * n_labels``.
     categories : dict, default=None

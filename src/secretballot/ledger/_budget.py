@@ -30,6 +30,8 @@ ONLY_LEVEL = "everyone"
 #: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.
 AskedOrder = Order | Literal["renyi"]
 
+#: Largest delta of a budget.
+_MOST_DELTA = 0.1
 #: Default share of delta for approximation deltas in a Gaussian budget.
 _APPROXIMATION_SHARE = 0.01
 
@@ -123,6 +125,12 @@ def budget_levels(
         raise ValueError(
             f"delta={quoted(delta)} must be a number strictly between 0 and 1; a delta of 0 needs "
             f"order=inf (basic composition of pure costs).{text}"
+        )
+    if total > _MOST_DELTA:
+        raise ValueError(
+            f"delta={total:g} is more than {_MOST_DELTA:g}, and promises nothing: with that "
+            "probability anything may be released. Give one well below one over the number of "
+            "private rows (or owners), such as delta=1e-5."
         )
     if basic and share not in (0, total):
         raise ValueError(

@@ -65,7 +65,7 @@ class LinearModel(
     interactions: int | str
     categories: dict[Hashable, Sequence[Hashable]] | None
     bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
-    monotonic_cst: ArrayLike | dict[str, int] | None
+    monotonic_cst: ArrayLike | dict[str, object] | None
     epsilon: float | dict[str, float] | None
     check_public_rows: bool
     rows_per_call: int | str

@@ -28,7 +28,7 @@ from secretballot.linear._feature_maps import (
 )
 from secretballot.linear._fit_memory import too_many_columns
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._fit_warnings import warn_failed_fit
+from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
@@ -309,13 +309,16 @@ def _run(
         plan, kind = plan.rival.plan, "kernel"
     sigma = plan.mechanism.sigma
     residuals = fitted.residuals
-    warn_failed_fit(fitted.posterior, plan.features, plan.public, residuals, sigma, n_squared)
+    warn_failed_fit(
+        fitted.posterior, plan.features, plan.public, residuals, fitted.counts, sigma, n_squared
+    )
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
         with one_blas_thread():
-            posterior = monotone_posterior(fitted.posterior, relations)
-        fitted = replace(fitted, posterior=posterior)
+            ordered = monotone_posterior(fitted.posterior, relations)
+        warn_flattened(fitted.posterior, ordered, fitted.features, data.directions)
+        fitted = replace(fitted, posterior=ordered)
     return FittedModel(
         response=response,
         features=fitted.features,

@@ -202,7 +202,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
-        monotonic_cst: ArrayLike | dict[str, int] | None = None,
+        monotonic_cst: ArrayLike | dict[str, object] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         rows_per_call: int | str = "auto",

@@ -10,6 +10,7 @@ from secretballot.schema._cells import read_coded_texts as read_coded_texts
 from secretballot.schema._cells import read_days as read_days
 from secretballot.schema._cells import read_numbers as read_numbers
 from secretballot.schema._cells import read_texts as read_texts
+from secretballot.schema._cells import text_finder as text_finder
 from secretballot.schema._column_bounds import Bounds as Bounds
 from secretballot.schema._column_bounds import date_bounds as date_bounds
 from secretballot.schema._column_bounds import read_bounds as read_bounds
@@ -20,6 +21,7 @@ from secretballot.schema._frames import check_table as check_table
 from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
 from secretballot.schema._frames import container_kind as container_kind
+from secretballot.schema._frames import dense_columns as dense_columns
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._frames import public_table as public_table
 from secretballot.schema._frames import row_shape as row_shape

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import Share
-from secretballot.scoring._answers import right_answers
+from secretballot.scoring._answers import check_label_types, right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
@@ -124,8 +124,8 @@ def score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If no amount is given, shapes differ, or owners and the accountant's unit don't go together;
-        nothing is spent.
+        If no amount is given, shapes differ, one of both holds texts and the other numbers, or
+        owners and the accountant's unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -148,6 +148,7 @@ def score_private(
     """
     noise = NoiseChoice.of_answer("score_private", epsilon, share, sigma, level)
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
+    check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     scored = TableScores(y_true, y_pred, people)
     return release_accuracy(accountant, scored, noise, random_state)
 

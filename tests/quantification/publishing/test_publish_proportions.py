@@ -133,8 +133,8 @@ def test_the_promise_of_a_mechanism_instance_counts():
 def test_classes_may_be_words_and_may_be_absent():
     bags = [["yes"] * 500 + ["no"] * 400, ["yes"]]
     out = publish_proportions(bags, ["yes", "no", "unknown"], 2.0, 1e-5)
-    assert out.classes.tolist() == ["yes", "no", "unknown"]
-    assert out.proportions[0, 2] < 0.05
+    assert out.classes.tolist() == ["no", "unknown", "yes"]
+    assert out.proportions[0, 1] < 0.05
     assert out.sizes.tolist() == [900, 1]  # a bag of one is published, mostly as noise
     assert "so small" in str(out.advice())
 
@@ -160,10 +160,10 @@ PROMISE = {"mechanism": "dirichlet", "min_count": 10, "pseudo_count": 0.0}
         ({"a": [0, 1]}, {}, "y_bags is of <class 'dict'>"),
         ("01", {}, "y_bags is of <class 'str'>"),
         (np.ma.array([[0, 1]], mask=[[0, 1]]), {}, "the bag 0 is a masked array"),
-        ([[0, 1]], {"classes": [0, 0]}, "two or more different labels"),
-        ([[0, 1]], {"classes": [0]}, "two or more different labels"),
-        ([[0, 1]], {"classes": [0, np.nan]}, "has a missing value"),
-        ([["a", "b"]], {"classes": ["a", None]}, "has a missing value"),
+        ([[0, 1]], {"classes": [0, 0]}, "holds 1 class"),
+        ([[0, 1]], {"classes": [0]}, "holds 1 class"),
+        ([[0, 1]], {"classes": [0, np.nan]}, "names a missing label"),
+        ([["a", "b"]], {"classes": ["a", None]}, "names a missing label"),
         ([[0, 1]], {"mechanism": "gaussian", "pseudo_count": 1}, "is for mechanism='dirichlet'"),
         ([[0, 1]], {"mechanism": "geometric"}, "mechanism='geometric' is unknown"),
         ([[0, 1]], {"mechanism": 3}, "mechanism=3 is unknown"),
@@ -368,14 +368,14 @@ def test_the_learning_bound_holds_in_a_simulation():
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("classes", [[1, "1"], [1, 2, "unknown"], [True, False, "?"]])
-def test_one_text_changes_no_other_label(classes, grouped):
+@pytest.mark.parametrize("classes", [[1, 1.5], [1, 2, 2.5], [False, True, 7]])
+def test_the_type_of_one_label_changes_no_other(classes, grouped):
     classes_array = np.array([*classes, None], dtype=object)[:-1]
 
     def counted(labels):
         bags = Bags.from_groups(None, labels, groups=[0] * len(labels)) if grouped else [labels]
         return count_labels(bags, classes_array)[0][0]
 
-    first, *_, text = classes
-    move = counted([first] * 9 + [text]) - counted([first] * 10)
+    first, *_, last = classes
+    move = counted([first] * 9 + [last]) - counted([first] * 10)
     assert (move[0], move[-1], np.abs(move).sum()) == (-1, 1, 2)

@@ -45,6 +45,7 @@ from secretballot.schema import (
     check_table,
     column_names,
     date_bounds,
+    dense_columns,
     missing_cells,
     read_bounds,
     row_shape,
@@ -223,6 +224,7 @@ def check_input(
 def private_table(X: ArrayLike) -> ArrayLike:
     """Check that private rows are a table, whatever their cells are."""
     _check_two_dimensions(X, "X")
+    X = dense_columns(X)
     if hasattr(X, "columns"):
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
@@ -312,6 +314,7 @@ def check_public_table(
     """
     has_transformer = not isinstance(model.features, str)
     _check_two_dimensions(X, name)
+    X = dense_columns(X)
     try:
         if has_transformer or hasattr(X, "columns"):
             if not has_transformer and np.shape(X)[1:] == (0,):

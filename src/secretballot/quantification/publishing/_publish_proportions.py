@@ -61,7 +61,8 @@ def publish_proportions(
         That no instance is in two bags of a list is the caller's word, and the statement says so;
         bags of `Bags.from_groups` are disjoint, and so are the ``groups`` of `PrivateParts`.
     classes : array-like of shape (n_classes,)
-        All classes there are; public, so named rather than learned. A class may be absent.
+        All classes there are, in any order; public, so named rather than learned. A class may be
+        absent. Columns of the result are sorted by class.
     epsilon, delta : float, default=None
         The privacy of each label: the most that this release may cost, however large the budget
         of `accountant`. With an accountant, `share` can be given in their place, and a mechanism
