@@ -3,6 +3,7 @@
 from secretballot.quantification.kernels._bag_errors import BagErrors as BagErrors
 from secretballot.quantification.kernels._bag_errors import bag_errors as bag_errors
 from secretballot.quantification.kernels._bag_errors import error_terms as error_terms
+from secretballot.quantification.kernels._bag_gram import PRIOR_FREEDOM as PRIOR_FREEDOM
 from secretballot.quantification.kernels._bag_gram import ROUNDING as ROUNDING
 from secretballot.quantification.kernels._bag_gram import BagGram as BagGram
 from secretballot.quantification.kernels._bag_gram import ClassMeans as ClassMeans

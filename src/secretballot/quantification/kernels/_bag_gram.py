@@ -18,7 +18,7 @@ from secretballot.quantification.kernels._sub_bags import SubBags
 #: Sums of inner products below this share of their absolute sum are rounding errors.
 ROUNDING = 1e-12
 #: Degrees of freedom of the pooled variance when a bag's own variance is shrunk towards it.
-_PRIOR_FREEDOM = 5.0
+PRIOR_FREEDOM = 5.0
 
 #: Weights of parts, a row for each weighted sum.
 PartWeights: TypeAlias = "Floats | sparse.csr_array"
@@ -90,7 +90,10 @@ def unmix(
         null = null_space(P.T)
         if not null.shape[1]:
             return first
-        inverse = np.linalg.pinv(null.T @ gram.products @ null, hermitian=True)
+        inner = null.T @ gram.products @ null
+        # Mixtures whose lengths are rounding errors change nothing.
+        rounding = ROUNDING * np.abs(gram.products).max() / max(np.abs(inner).max(), 1e-300)
+        inverse = np.linalg.pinv(inner, rcond=max(rounding, 1e-15), hermitian=True)
         return first - null @ inverse @ (null.T @ gram.products @ first)
     if covariance is None:
         return first
@@ -117,8 +120,8 @@ def shrink_variance(spread: Floats, sizes: Integers) -> Floats:
     """Return the variances of bags' means, those of small bags shrunk towards the pooled one."""
     freedom = np.maximum(sizes - 1.0, 0.0)
     pooled = (freedom * sizes) @ spread / max(float(freedom.sum()), 1.0)
-    total = freedom + _PRIOR_FREEDOM
-    return np.asarray((freedom * spread + _PRIOR_FREEDOM * pooled / sizes) / total)
+    total = freedom + PRIOR_FREEDOM
+    return np.asarray((freedom * spread + PRIOR_FREEDOM * pooled / sizes) / total)
 
 
 def floor_variance(variance: Floats) -> Floats:

@@ -195,6 +195,9 @@ def group_p_values(
     ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
     p_values = []
     for group, group_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        if group.parts.sizes.sum() < 2:  # its error is unknown
+            p_values.append(1.0)
+            continue
         group_merger, parts = group.parts.merge(_MOST_GROUP_PARTS)
         group, between = group.transform(group_merger, parts), merger @ group_cross @ group_merger.T
         group_gram = group.gram()
