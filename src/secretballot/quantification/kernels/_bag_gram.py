@@ -90,15 +90,21 @@ def unmix(
         null = null_space(P.T)
         if not null.shape[1]:
             return first
-        inner = null.T @ gram.products @ null
-        # Mixtures whose lengths are rounding errors change nothing.
-        rounding = ROUNDING * np.abs(gram.products).max() / max(np.abs(inner).max(), 1e-300)
-        inverse = np.linalg.pinv(inner, rcond=max(rounding, 1e-15), hermitian=True)
+        inverse = invert_products(null.T @ gram.products @ null, np.abs(gram.products).max())
         return first - null @ inverse @ (null.T @ gram.products @ first)
     if covariance is None:
         return first
     means = first.T @ gram.products @ first
     return _least_squares(P, gram.spread + effect + proportion_noise(covariance, means))
+
+
+def invert_products(products: Floats, length: float) -> Floats:
+    """Return the pseudo-inverse of inner products of sums of vectors of this squared length.
+
+    Sums that are rounding errors of their terms are taken to be zero.
+    """
+    rounding = ROUNDING * length / max(float(np.abs(products).max()), 1e-300)
+    return np.asarray(np.linalg.pinv(products, rcond=max(rounding, 1e-15), hermitian=True))
 
 
 def _least_squares(P: Floats, variance: Floats) -> Floats:
@@ -190,8 +196,9 @@ def class_means(
     projection = mixture.T @ gram.products @ residual.T @ vectors
     residual = vectors.T @ residual
     by_damping = []
+    total = max(float(values.sum()), 1e-300)
     for damping in dampings:
-        shrunk = projection / np.maximum(values + damping * values.sum(), 1e-300)
+        shrunk = projection / np.maximum(values + damping * total, 1e-300)
         by_damping.append(
             plain
             if np.isinf(damping)
