@@ -85,7 +85,7 @@ stay = private_quantiles(parts, bounds={"days": (0, 60)}, epsilon=0.2, accountan
 pool = visits(rng.integers(0, 16_000, 400))[["age", "days", "ward"]]
 model = PrivateLogisticRegression(classes=[0, 1], epsilon=0.8, accountant=accountant)
 model.fit(parts, X_public=PublicData(pool))
-score = model.score_private(parts)
+score = model.score_private(parts, share=0.05)
 client.close()
 cluster.close()
 folder.cleanup()

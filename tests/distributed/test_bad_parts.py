@@ -282,10 +282,10 @@ def test_scores_are_refused_before_spending(folder):
     estimator.fit(parts(folder), X_public=PublicData(public_rows()))
     n = len(estimator.accountant.entries())
     with pytest.raises(ValueError, match="y was given beside PrivateParts"):
-        estimator.score_private(parts(folder), [1.0])
+        estimator.score_private(parts(folder), [1.0], share=0.05)
     change(folder, 0, **{TARGET: lambda rows: rows[TARGET].where(rows.index > 3)})
     with pytest.raises(ValueError, match="bucket .: y=.outcome. has missing"):
-        estimator.score_private(parts(folder))
+        estimator.score_private(parts(folder), share=0.05)
     assert len(estimator.accountant.entries()) == n
 
 
@@ -396,4 +396,4 @@ def test_more_buckets_than_owners_is_no_fault(tmp_path):
     assert labels.n_answered
     fitted = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(100.0), epsilon=90.0)
     fitted.fit(many, X_public=PublicData(public_rows()))
-    assert np.isfinite(fitted.score_private(many).r2)
+    assert np.isfinite(fitted.score_private(many, share=0.05).r2)

@@ -102,7 +102,7 @@ def test_items_of_a_column_named_owner(rows, released, tmp_path):
     accountant = PrivacyAccountant(
         2.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
     )
-    private_top_k(in_parts, 1, accountant=accountant, domain="unknown", max_items=3)
+    private_top_k(in_parts, 1, accountant=accountant, domain="unknown", max_items=3, share="rest")
     assert released[0].size == 3
 
 
@@ -133,14 +133,18 @@ def test_items_that_are_refused(rows, tmp_path):
     del rows
     in_parts = parts(tmp_path, y="c", owners=OWNER)
     with pytest.raises(ValueError, match="domain='known', and the items are what the private"):
-        private_top_k(in_parts, 1, accountant=budget())
+        private_top_k(in_parts, 1, accountant=budget(), share="rest")
     with pytest.raises(ValueError, match="unit='row', and rows in parts are counted by owner"):
-        private_top_k(in_parts, 1, accountant=PrivacyAccountant(1.0, 1e-5), domain="unknown")
+        private_top_k(
+            in_parts, 1, accountant=PrivacyAccountant(1.0, 1e-5), domain="unknown", share="rest"
+        )
     with pytest.raises(ValueError, match="owners was given beside PrivateParts"):
-        private_top_k(in_parts, 1, accountant=budget(), owners=pd.Series([1]), domain="unknown")
+        private_top_k(
+            in_parts, 1, accountant=budget(), owners=pd.Series([1]), domain="unknown", share="rest"
+        )
     no_owners = parts(tmp_path, y=["a"])
     with pytest.raises(ValueError, match="owners=None: rows in parts are counted by owner"):
-        private_top_k(no_owners, 1, accountant=budget())
+        private_top_k(no_owners, 1, accountant=budget(), share="rest")
 
 
 @pytest.fixture
@@ -189,7 +193,9 @@ def test_bounds_that_are_extremes_of_all_parts(numbers, tmp_path):
     in_parts = parts(tmp_path, y=TARGET, owners=OWNER, n_buckets=3)
     low, high = numbers["a"].min(), numbers["a"].max()
     with pytest.warns(UserWarning, match="are the least and largest private value"):
-        private_quantiles(in_parts, bounds={"a": (low, high)}, accountant=budget())
+        private_quantiles(in_parts, bounds={"a": (low, high)}, accountant=budget(), share="rest")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        private_quantiles(in_parts, bounds={"a": (low, high + 1)}, accountant=budget())
+        private_quantiles(
+            in_parts, bounds={"a": (low, high + 1)}, accountant=budget(), share="rest"
+        )

@@ -84,7 +84,7 @@ def run_linear(rows, folder, record, **how):
 def run_quantiles(rows, folder, record):
     record.clear()
     bounds = {"a": (-3, 4), "b": (-1, 6)}
-    private_quantiles(parts_of(rows, folder), bounds=bounds, accountant=budget(40.0))
+    private_quantiles(parts_of(rows, folder), bounds=bounds, accountant=budget(40.0), share="rest")
     return list(record)
 
 

@@ -47,7 +47,7 @@ def test_fits_of_rounds_and_scores(parts):
     assert [done for name, done, _ in reports if name == "ask private rows"] == [*range(rounds + 1)]
     reports.clear()
     with show_progress(lambda *report: reports.append(report)):
-        model.score_private(parts)
+        model.score_private(parts, share=0.05)
     assert complete(reports)[:2] == [("parts", 4), ("buckets", 3)]
 
 

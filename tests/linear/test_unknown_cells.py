@@ -84,7 +84,9 @@ def test_a_score_on_rows_in_other_units_warns_before_it_is_paid():
         pytest.warns(UserWarning, match="'age'.*If X is private, so is this warning"),
         pytest.raises(BudgetExceededError),
     ):
-        model.score_private(ROWS.assign(age=ROWS["age"] * 100), np.zeros(100, dtype=int))
+        model.score_private(
+            ROWS.assign(age=ROWS["age"] * 100), np.zeros(100, dtype=int), share=0.05
+        )
 
 
 @pytest.mark.filterwarnings("ignore:more than a quarter of the cells of X do not fit")
@@ -112,7 +114,9 @@ def test_a_score_on_rows_with_other_spellings_warns_once():
         classes=[0, 1], epsilon=3.0, accountant=PrivacyAccountant(4.0, 1e-5)
     ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
     with pytest.warns(UserWarning, match="'sex'.*If X is private, so is this warning") as caught:
-        model.score_private(X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int))
+        model.score_private(
+            X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int), share=0.05
+        )
     assert len(caught) == 1
 
 

@@ -44,6 +44,8 @@ from tests.mistakes._mistake import (
     teachers,
 )
 
+from secretballot.scoring import score_private
+
 GRID = {"n_bins": [2, 3]}
 THREE = np.arange(N) % 3
 TWO = np.column_stack([LABELS, 1 - LABELS])
@@ -54,7 +56,7 @@ def small(accountant):
 
 
 def paid(model, X, y):
-    return model.score_private(X, y).accuracy
+    return model.score_private(X, y, share=0.05).accuracy
 
 
 def unpaid(model, X, y, weight=1.0):
@@ -129,7 +131,7 @@ MISTAKES = (
     ),
     Mistake(
         "a function that scores for nothing",
-        "GridSearchCV scores with held-out.*model.score_private.X, y..accuracy",
+        "GridSearchCV scores with held-out.*model.score_private.X, y, share=0.01..accuracy",
         lambda a: search(
             logistic(a, epsilon=small(a)), scoring=lambda model, X, y: model.score(X, y)
         ),
@@ -141,8 +143,21 @@ MISTAKES = (
     ),
     Mistake(
         "scores of a pipeline",
-        r"pay for each .*scoring.score_private\(accountant, y, model.predict\(X\)\).accuracy",
+        r"pay for each .*scoring.score_private\(accountant, y, model.predict\(X\), share=0.01\)",
         piped,
+    ),
+    Mistake(
+        "paid scores without an amount",
+        r"private score without the amount.*Use .*model.score_private\(X, y, share=0.01\)",
+        lambda a: search(
+            logistic(a, epsilon=small(a)),
+            scoring=lambda model, X, y: model.score_private(X, y).accuracy,
+        ),
+    ),
+    Mistake(
+        "paid scores of a pipeline without an amount",
+        r"private score without the amount.*Use .*model.predict\(X\), share=0.01\)",
+        lambda a: piped(a, lambda model, X, y: score_private(a, y, model.predict(X)).accuracy),
     ),
     Mistake(
         "a method that a pipeline has not",
@@ -156,7 +171,7 @@ MISTAKES = (
     ),
     Mistake(
         "scores of numbers",
-        r"model.score_private\(X, y\).r2",
+        r"model.score_private\(X, y, share=0.01\).r2",
         lambda a: scored(numbers(a, epsilon=small(a))),
     ),
     Mistake(

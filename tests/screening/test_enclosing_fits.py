@@ -254,45 +254,44 @@ def test_a_later_refusal_does_not_say_that_nothing_was_spent():
         search.fit(X, Y)
 
 
-def default_score(estimator, X, y):
-    return estimator.score_private(X, y).accuracy
+def shared_score(estimator, X, y):
+    return estimator.score_private(X, y, share=0.08).accuracy
 
 
 def sharp_score(estimator, X, y):
     return estimator.score_private(X, y, sigma=0.5).accuracy
 
 
-DEFAULTS = {"scoring": default_score, "error_score": "raise"}
-#: A search, or a function, with the default noise of scores, and the numbers of fits and scores.
-DEFAULT_SCORES = {
-    "grid": (lambda m: GridSearchCV(m, GRID, cv=3, **DEFAULTS).fit(X, Y), 7, 6),
+SHARED = {"scoring": shared_score, "error_score": "raise"}
+#: A search, or a function, with scores of a known share, and the numbers of fits and scores.
+SHARED_SCORES = {
+    "grid": (lambda m: GridSearchCV(m, GRID, cv=3, **SHARED).fit(X, Y), 7, 6),
     "without a refit": (
-        lambda m: GridSearchCV(m, GRID, cv=3, refit=False, **DEFAULTS).fit(X, Y),
+        lambda m: GridSearchCV(m, GRID, cv=3, refit=False, **SHARED).fit(X, Y),
         6,
         6,
     ),
     "default folds": (
-        lambda m: GridSearchCV(m, {"n_bins": [3]}, **DEFAULTS).fit(X, Y),
+        lambda m: GridSearchCV(m, {"n_bins": [3]}, **SHARED).fit(X, Y),
         6,
         5,
     ),
     "workers": (
-        lambda m: GridSearchCV(m, GRID, cv=3, n_jobs=2, **DEFAULTS).fit(X, Y),
+        lambda m: GridSearchCV(m, GRID, cv=3, n_jobs=2, **SHARED).fit(X, Y),
         7,
         6,
     ),
     "a function": (
-        lambda m: cross_val_score(m, X, Y, cv=GroupKFold(3), groups=np.arange(600), **DEFAULTS),
+        lambda m: cross_val_score(m, X, Y, cv=GroupKFold(3), groups=np.arange(600), **SHARED),
         3,
         3,
     ),
 }
 
 
-@pytest.mark.parametrize("name", DEFAULT_SCORES)
+@pytest.mark.parametrize("name", SHARED_SCORES)
 def test_scores_that_the_fits_leave_too_little_for_are_refused_before_the_first(name):
-    run, n_fits, n_scores = DEFAULT_SCORES[name]
-    # Of 200 rows one such score takes a twelfth of the budget.
+    run, n_fits, n_scores = SHARED_SCORES[name]
     accountant = PrivacyAccountant(4.0, 1e-5)
     with pytest.raises(
         BudgetExceededError,
@@ -317,7 +316,7 @@ def test_the_remedy_of_scores_pays_for_all_of_them():
 def test_scores_that_fit_what_is_left_and_those_of_other_noise_are_no_reason_to_refuse():
     accountant = PrivacyAccountant(4.0, 1e-5)
     asked = model(accountant.epsilon_per_fit(3, share=0.5), accountant)
-    cross_val_score(asked, X, Y, cv=3, **DEFAULTS)
+    cross_val_score(asked, X, Y, cv=3, **SHARED)
     # The first fit is not refused: what these scores cost is not read.
     accountant = PrivacyAccountant(4.0, 1e-5)
     asked = model(accountant.epsilon_per_fit(3, share=0.5), accountant)

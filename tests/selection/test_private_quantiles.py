@@ -62,7 +62,7 @@ def test_the_sensitivity_at_1024_bins():
 
 def test_quantiles_are_those_of_the_rows():
     X = columns()
-    released = private_quantiles(X, LEVELS, bounds=(0, 60), accountant=budget(50.0))
+    released = private_quantiles(X, LEVELS, bounds=(0, 60), accountant=budget(50.0), share="rest")
     exact = np.quantile(X, LEVELS, axis=0).T
     assert (np.abs(released.values - exact) < 0.03 * exact + 0.01).all()
 
@@ -91,7 +91,13 @@ def test_intervals_cover():
     covered = []
     for seed in range(10):
         released = private_quantiles(
-            X, LEVELS, bounds=(0, 10), accountant=budget(), n_bins=4096, random_state=seed
+            X,
+            LEVELS,
+            bounds=(0, 10),
+            accountant=budget(),
+            n_bins=4096,
+            random_state=seed,
+            share="rest",
         )
         low, high = np.moveaxis(released.interval(0.8), -1, 0)
         covered.append((low <= exact) & (exact <= high))
@@ -101,13 +107,17 @@ def test_intervals_cover():
 def test_bounds_that_are_a_thousand_times_too_wide_keep_the_digits():
     X = columns()
     exact = np.median(X, axis=0)
-    wide = private_quantiles(X, [0.5], bounds=(0, 40_000), accountant=budget(50.0)).values[:, 0]
+    wide = private_quantiles(
+        X, [0.5], bounds=(0, 40_000), accountant=budget(50.0), share="rest"
+    ).values[:, 0]
     np.testing.assert_allclose(wide, exact, rtol=0.04)
 
 
 def test_large_numbers_that_hardly_differ_are_resolved():
     kelvin = np.random.default_rng(0).normal(295, 5, size=20_000)
-    released = private_quantiles(kelvin, [0.5], bounds=(0, 400), accountant=budget(50.0))
+    released = private_quantiles(
+        kelvin, [0.5], bounds=(0, 400), accountant=budget(50.0), share="rest"
+    )
     assert released.values[0, 0] == pytest.approx(np.median(kelvin), abs=400 / 512)
 
 
@@ -122,14 +132,16 @@ def test_ends_of_bins_rise_between_the_bounds():
 def test_missing_cells_have_no_rank():
     X = columns(20_000, 2)
     X[::2, 0] = np.nan
-    released = private_quantiles(X, LEVELS, bounds=(0, 20), accountant=budget(20.0))
+    released = private_quantiles(X, LEVELS, bounds=(0, 20), accountant=budget(20.0), share="rest")
     assert np.abs(released.values - np.nanquantile(X, LEVELS, axis=0).T).max() < 0.1
 
 
 @seeded
 def test_a_column_without_numbers_has_none():
     table = pd.DataFrame({"missing": [None, None] * 5_000, "number": np.arange(10_000) / 1e4})
-    released = private_quantiles(table, [0.5], bounds=(0, 1), accountant=budget(), random_state=3)
+    released = private_quantiles(
+        table, [0.5], bounds=(0, 1), accountant=budget(), random_state=3, share="rest"
+    )
     assert np.isnan(released.values[0]).all()
     assert np.isnan(released.interval()[0]).all()
     assert released.values[1, 0] == pytest.approx(0.5, abs=0.05)
@@ -140,7 +152,12 @@ def test_every_owner_counts_once():
     owners = np.concatenate([np.arange(4_000), np.zeros(4_000, dtype=int)])
     values = np.concatenate([rng.uniform(size=4_000), np.full(4_000, 0.99)])
     released = private_quantiles(
-        values, LEVELS, bounds=(0, 1), owners=owners, accountant=budget(20.0, unit="owner")
+        values,
+        LEVELS,
+        bounds=(0, 1),
+        owners=owners,
+        accountant=budget(20.0, unit="owner"),
+        share="rest",
     )
     assert released.n == 4_000
     assert released.unit == "owner"
@@ -167,7 +184,7 @@ def test_one_release_pays_for_all_levels_and_columns():
 
 def test_the_noise_is_that_of_the_budget():
     X = columns(5_000, 4)
-    released = private_quantiles(X, [0.5], bounds=(0, 60), accountant=budget())
+    released = private_quantiles(X, [0.5], bounds=(0, 60), accountant=budget(), share="rest")
     mu = np.sqrt(gaussian_budget(1.0, 1e-5, 0.0))
     # A rank has the root's longest row, 3.27 at 1,024 bins, on noise for a diameter of 5.42 d.
     assert released.rank_error * 5_000 == pytest.approx(np.sqrt(3.2726 * 5.4229 * 4) / mu, rel=1e-2)
@@ -176,7 +193,9 @@ def test_the_noise_is_that_of_the_budget():
 @seeded
 def test_released_quantiles_stay_near_at_a_usual_budget():
     X = columns(40_000, 4)
-    released = private_quantiles(X, LEVELS, bounds=(0, 60), accountant=budget(), random_state=0)
+    released = private_quantiles(
+        X, LEVELS, bounds=(0, 60), accountant=budget(), random_state=0, share="rest"
+    )
     shares = np.array([norm.cdf(np.log(values)) for values in released.values])
     assert np.abs(shares - LEVELS).max() < 0.02
 
@@ -191,7 +210,9 @@ def test_tables_of_all_kinds(library):
         "array": lambda: values,
         "series": lambda: pd.Series(values),
     }
-    released = private_quantiles(tables[library](), 0.5, bounds=(0, 1), accountant=budget(20.0))
+    released = private_quantiles(
+        tables[library](), 0.5, bounds=(0, 1), accountant=budget(20.0), share="rest"
+    )
     assert released.values.shape == (1, 1)
     assert released.values[0, 0] == pytest.approx(0.5, abs=0.02)
     assert released.columns == (("share",) if library in ("pandas", "polars") else (0,))
@@ -199,13 +220,17 @@ def test_tables_of_all_kinds(library):
 
 def test_a_dict_of_bounds_selects_columns():
     table = pd.DataFrame({"age": [30.0, 40.0] * 500, "name": ["a", "b"] * 500})
-    released = private_quantiles(table, 0.5, bounds={"age": (0, 100)}, accountant=budget(20.0))
+    released = private_quantiles(
+        table, 0.5, bounds={"age": (0, 100)}, accountant=budget(20.0), share="rest"
+    )
     assert released.columns == ("age",)
 
 
 def test_the_view_names_columns_and_levels():
     table = pd.DataFrame({"age": [30.0, 40.0] * 500})
-    released = private_quantiles(table, [0.25], bounds=(0, 100), accountant=budget(20.0))
+    released = private_quantiles(
+        table, [0.25], bounds=(0, 100), accountant=budget(20.0), share="rest"
+    )
     assert "age" in str(released)
     assert "0.25" in str(released)
     assert "1,000 rows" in released._repr_html_()
@@ -229,7 +254,7 @@ def test_the_view_names_columns_and_levels():
 )
 def test_bad_input_is_refused_and_nothing_spent(arguments, message):
     accountant = budget()
-    defaults = {"X": np.zeros((2, 1)), "bounds": (0, 1), "accountant": accountant}
+    defaults = {"X": np.zeros((2, 1)), "bounds": (0, 1), "accountant": accountant, "share": 0.5}
     with pytest.raises(ValueError, match=message):
         private_quantiles(**(defaults | arguments))
     assert accountant.spent().epsilon == 0
@@ -243,21 +268,19 @@ def test_a_column_that_can_not_be_read_is_refused(cells):
     table = pd.DataFrame({"number": np.arange(1_000.0), "other": cells * 500})
     for X, bounds in ((table, (0, 9)), (table["other"], (0, 9)), (table, {"other": (0, 9)})):
         with pytest.raises(ValueError, match="no private cell of the column .*decimal points"):
-            private_quantiles(X, bounds=bounds, accountant=accountant)
+            private_quantiles(X, bounds=bounds, accountant=accountant, share="rest")
     assert not accountant.entries()
-    private_quantiles(table, bounds={"number": (0, 1_000)}, accountant=accountant)
+    private_quantiles(table, bounds={"number": (0, 1_000)}, accountant=accountant, share="rest")
     one = table["other"].astype(object)
     one[3] = "2.5"
-    private_quantiles(one, bounds=(0, 9), accountant=budget())
+    private_quantiles(one, bounds=(0, 9), accountant=budget(), share="rest")
 
 
 def test_noise_that_would_drown_all_quantiles_is_refused():
-    for n_rows, epsilon in ((5, None), (50, 0.3), (400, 0.05)):
+    for n_rows, share in ((5, "rest"), (50, 0.03), (400, 0.001)):
         accountant = budget()
         with pytest.raises(ValueError, match=rf"there are {n_rows}: no quantile could be told"):
-            private_quantiles(
-                columns(n_rows, 1), bounds=(0, 9), accountant=accountant, epsilon=epsilon
-            )
+            private_quantiles(columns(n_rows, 1), bounds=(0, 9), accountant=accountant, share=share)
         assert not accountant.entries()
     private_quantiles(columns(400, 1), bounds=(0, 9), accountant=budget(), epsilon=0.3)
 
@@ -282,11 +305,11 @@ def test_an_epsilon_above_the_budget_or_what_is_left_is_refused():
 def test_a_spent_budget_is_refused():
     accountant = budget()
     X = columns(200, 1)
-    private_quantiles(X, bounds=(0, 9), accountant=accountant)
+    private_quantiles(X, bounds=(0, 9), accountant=accountant, share="rest")
     with pytest.raises(BudgetExceededError):
-        private_quantiles(X, bounds=(0, 9), accountant=accountant)
+        private_quantiles(X, bounds=(0, 9), accountant=accountant, share="rest")
 
 
 def test_an_accountant_is_required():
     with pytest.raises(TypeError, match="PrivacyAccountant"):
-        private_quantiles(np.zeros(3), bounds=(0, 1), accountant=None)
+        private_quantiles(np.zeros(3), bounds=(0, 1), accountant=None, share="rest")

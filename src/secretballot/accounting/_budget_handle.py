@@ -130,21 +130,24 @@ class BudgetHandle:
         """
         return PrivacyStatement.of(self._ledger, witness)
 
-    def scope(self, epsilon: Cap = None) -> Scope:
-        """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
+    def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
+        """Return a new part of a run that may spend at most so much on its own: one fit.
 
         Parameters
         ----------
         epsilon : float, dict of str to float, or None, default=None
             The most that all releases in the scope together may spend, for each level alike or per
             level. None, or more than the budget, leaves it to the budget.
+        share : float, dict of str to float, or None, default=None
+            The same as a part of the whole budget, as `price` returns it. Unlike `epsilon` it is
+            not recorded.
 
         Returns
         -------
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis)
+        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis, share)
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 
@@ -243,7 +246,8 @@ class BudgetHandle:
         n_fits : int, default=1
             Fits that are to follow.
         share : float, default=1.0
-            The part of what is left that all of them take together; the rest remains, for scores.
+            The part of what is left (not of the whole budget) that all of them take together; the
+            rest remains, for scores.
 
         Returns
         -------
@@ -279,7 +283,7 @@ class BudgetHandle:
         )
 
     def check_left(self, scope: Scope) -> None:
-        """Refuse a new scope whose epsilon is more than what is left of the budget. Free.
+        """Refuse a new scope whose epsilon, or share, is more than what is left. Free.
 
         Where costs depend on the votes nothing is refused: what is left depends on them too.
 

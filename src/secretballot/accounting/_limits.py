@@ -79,7 +79,8 @@ class Limits:
         #: The budget or the scope that plans are priced against, for messages.
         self.where = "of the budget"
         if scope and self._scope_filters:
-            self.where = f"of epsilon={scope.epsilon!r} for this part of the run"
+            cap = f"epsilon={scope.epsilon!r}" if scope.share is None else f"share={scope.share!r}"
+            self.where = f"of {cap} for this part of the run"
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
         """Return the advice where not one row of a plan fits what is left, for messages."""

@@ -179,7 +179,13 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
     anything is released. Deltas are capped by the budget's, of which they are a part (under
     Gaussian DP the same part as of its mu^2).
     """
-    filters = []
+    filters = [
+        PrivacyFilter(
+            level.name, level.order, share * level.amount, share * level.approximation_delta
+        )
+        for level in budget.levels
+        if (share := scope.share_of(level.name)) is not None
+    ]
     for level in budget.levels:
         cap = scope.cap(level.name)
         if cap is None:

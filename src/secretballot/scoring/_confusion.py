@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._cached_property import cached_property
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
+from secretballot.accounting import Share
 from secretballot.scoring._answers import class_codes
 from secretballot.scoring._intervals import (
     Interval,
@@ -130,6 +131,7 @@ def confusion_private(
     classes: ArrayLike,
     owners: ArrayLike | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
     random_state: RandomState = None,
@@ -149,7 +151,7 @@ def confusion_private(
         As for `score_private`.
     classes : array-like of shape (n_classes,)
         The public list of classes, never the classes that occur in private rows.
-    owners, epsilon, sigma, level, random_state
+    owners, epsilon, share, sigma, level, random_state
         As for `score_private`.
 
     Returns
@@ -171,11 +173,12 @@ def confusion_private(
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.arange(20_000) % 4 // 3
     >>> predicted = np.where(np.arange(20_000) % 5, truth, 0)
-    >>> confusion = confusion_private(accountant, truth, predicted, classes=[0, 1])
+    >>> confusion = confusion_private(accountant, truth, predicted, classes=[0, 1], share=0.05)
     >>> low, high = confusion.recall_interval[1]
     >>> bool(low < 0.8 < high)
     True
     """
+    noise = NoiseChoice.of_answer("confusion_private", epsilon, share, sigma, level)
     names = np.asarray(classes)
     if names.ndim != 1 or len(names) < 2 or len(set(names.tolist())) < len(names):
         raise ValueError(f"classes={classes!r} must be a list of two or more different classes.")
@@ -185,7 +188,6 @@ def confusion_private(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
     scored = TableScores(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
-    noise = NoiseChoice(epsilon, sigma, level)
     return release_confusion(accountant, scored, names, noise, random_state)
 
 

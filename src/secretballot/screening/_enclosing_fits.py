@@ -28,7 +28,7 @@ from secretballot.screening._enclosing_kinds import (
 )
 from secretballot.screening._pipeline_steps import learned_steps
 from secretballot.screening._public_rows_check import CheckedEstimator
-from secretballot.screening._score_costs import price_of_scores, scores_remedy
+from secretballot.screening._score_costs import scores_remedy, share_of_scores
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
@@ -287,16 +287,16 @@ def _check_scores(
     if others or not around.kind.pays_scores(around.setting):
         return
     n_scores = n_fits - bool(around.setting("refit"))
-    of_scores = price_of_scores(estimator, around.setting, around.frame.f_locals, n_scores)
+    of_scores = share_of_scores(around.setting, n_scores)
     remaining = by_level(accountant.remaining())
-    if any(
-        of_fits[level] + share > remaining[level].share * _ROUNDING
-        for level, share in of_scores.items()
+    if of_scores and any(
+        of_fit + of_scores > remaining[level].share * _ROUNDING for level, of_fit in of_fits.items()
     ):
+        least = min(report.share for report in remaining.values())
         raise BudgetExceededError(
             f"{around.name} fits {n_fits} times and scores {n_scores} times, which together takes "
             f"more than what is left of the budget. {spent} "
-            f"{scores_remedy(n_fits, n_scores, of_scores)}"
+            f"{scores_remedy(n_fits, n_scores, of_scores, least)}"
         )
 
 

@@ -7,11 +7,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
 
 from sklearn.base import is_regressor
 
-#: Names of what pays for a score.
-_PAYING = frozenset({"score_private", "confusion_private", "regression_score_private", "release"})
+from secretballot._numbers import as_float
+
+#: Names of what pays for a score, by an amount.
+_SCORES = frozenset({"score_private", "confusion_private", "regression_score_private"})
+_AMOUNTS = frozenset({"epsilon", "share", "sigma"})
+#: Names of what pays.
+_PAYING = _SCORES | {"release"}
 #: Functions that a function calls are read, and those that they call.
 _DEPTH = 2
 
@@ -41,18 +47,24 @@ def scoring_of(scoring: object, estimator: object) -> object:
 
 
 def failing_scores(name: str, scoring: object, estimator: object) -> str:
-    """Describe a function that calls `score_private` of an estimator without it; or nothing."""
+    """Describe a function whose scores would fail after a fit; or nothing."""
     if isinstance(scoring, Mapping):
         return next(
             filter(None, (failing_scores(name, s, estimator) for s in scoring.values())), ""
         )
-    if hasattr(estimator, "score_private") or not _calls_score_private(scoring):
-        return ""
-    return (
-        f"scoring calls score_private of {type(estimator).__name__}, which has none: each score "
-        f"within {name} would fail after its fit is paid. Use scoring=lambda model, X, y: "
-        f"{_paid_score(estimator)}."
-    )
+    if not hasattr(estimator, "score_private") and _calls_method(scoring):
+        return (
+            f"scoring calls score_private of {type(estimator).__name__}, which has none: each "
+            f"score within {name} would fail after its fit is paid. Use scoring=lambda model, X, "
+            f"y: {_paid_score(estimator)}."
+        )
+    if _lacks_amount(scoring):
+        return (
+            f"scoring asks for a private score without the amount that it may take: each score "
+            f"within {name} would fail after its fit is paid. Use scoring=lambda model, X, y: "
+            f"{_paid_score(estimator)}, a part of the whole budget for each score."
+        )
+    return ""
 
 
 def unpaid_scores(name: str, estimator: object) -> str:
@@ -67,42 +79,73 @@ def unpaid_scores(name: str, estimator: object) -> str:
 def _paid_score(estimator: object) -> str:
     """Return the expression of a score of a model that is paid for."""
     if hasattr(estimator, "score_private"):
-        return f"model.score_private(X, y).{'r2' if is_regressor(estimator) else 'accuracy'}"
+        score = "r2" if is_regressor(estimator) else "accuracy"
+        return f"model.score_private(X, y, share=0.01).{score}"
     if is_regressor(estimator):
         return (
             "secretballot.scoring.regression_score_private(accountant, y, model.predict(X), "
-            "target_bounds=(low, high)).r2"
+            "target_bounds=(low, high), share=0.01).r2"
         )
-    return "secretballot.scoring.score_private(accountant, y, model.predict(X)).accuracy"
+    return (
+        "secretballot.scoring.score_private(accountant, y, model.predict(X), share=0.01).accuracy"
+    )
 
 
-def default_priced(scoring: object) -> bool:
-    """Return whether a function calls `score_private` of its model with the default noise."""
-    function = _function(scoring)
-    if function is None or not _calls_score_private(scoring):
-        return False
-    names = {
-        name
-        for constant in function.__code__.co_consts
-        if isinstance(constant, tuple)
-        for name in constant
-    }
-    return names.isdisjoint({"epsilon", "sigma"})
+def constant_share(scoring: object) -> float:
+    """Return the share of the budget that a function asks for each score; 0 if it is not known."""
+    steps = _straight_steps(scoring)
+    for place, step in enumerate(steps):
+        names = _argument_names(scoring, step)
+        values = steps[place - len(names) : place]
+        if "share" in names and all(
+            value.opname in ("LOAD_CONST", "LOAD_SMALL_INT") for value in values
+        ):
+            share = as_float(values[names.index("share")].argval)
+            return share if 0 < share <= 1 else 0.0
+    return 0.0
 
 
-def _calls_score_private(scoring: object) -> bool:
+def _lacks_amount(scoring: object) -> bool:
+    """Return whether a function calls for a private score without an amount."""
+    steps = _straight_steps(scoring)
+    variables = getattr(scoring, "__globals__", {})
+    asks = _calls_method(scoring) or any(
+        step.opname == "LOAD_GLOBAL"
+        and step.argval in _SCORES
+        and getattr(variables.get(step.argval), "__module__", "").startswith("secretballot.")
+        for step in steps
+    )
+    named = {name for step in steps for name in _argument_names(scoring, step)}
+    is_unpacked = any(step.opname == "CALL_FUNCTION_EX" for step in steps)
+    return asks and not is_unpacked and named.isdisjoint(_AMOUNTS)
+
+
+def _argument_names(scoring: Any, step: dis.Instruction) -> tuple[str, ...]:
+    """Return the names of the last arguments of a call, if a step loads them."""
+    value = step.argval
+    if step.opname == "KW_NAMES":  # of Python 3.11 and 3.12
+        assert step.arg is not None
+        value = scoring.__code__.co_consts[step.arg]
+    return value if isinstance(value, tuple) and all(isinstance(v, str) for v in value) else ()
+
+
+def _calls_method(scoring: object) -> bool:
     """Return whether a function calls the method of its model, whatever the model is."""
-    if not isinstance(scoring, FunctionType) or not scoring.__code__.co_argcount:
-        return False
-    model, steps = scoring.__code__.co_varnames[0], list(dis.get_instructions(scoring))
-    if any("JUMP" in step.opname for step in steps) or scoring.__code__.co_exceptiontable:
-        return False
     return any(
         before.opname.startswith("LOAD_FAST")
-        and before.argval == model
+        and before.argval == scoring.__code__.co_varnames[0]  # type: ignore[attr-defined]
         and after.argval == "score_private"
-        for before, after in pairwise(steps)
+        for before, after in pairwise(_straight_steps(scoring))
     )
+
+
+def _straight_steps(scoring: object) -> list[dis.Instruction]:
+    """Return the instructions of a function of a model; none if they depend on a condition."""
+    if not isinstance(scoring, FunctionType) or not scoring.__code__.co_argcount:
+        return []
+    steps = list(dis.get_instructions(scoring))
+    is_straight = not any("JUMP" in step.opname for step in steps)
+    return steps if is_straight and not scoring.__code__.co_exceptiontable else []
 
 
 def _function(scoring: object) -> FunctionType | None:

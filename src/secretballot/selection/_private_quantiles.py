@@ -11,13 +11,12 @@ from scipy.special import ndtri
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant, Share, answer_scope, check_amount
 from secretballot.distributed import PrivateParts
 from secretballot.schema import read_bounds
 from secretballot.selection._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.selection._number_columns import PartColumns, RankSums, TableColumns
 from secretballot.selection._rank_grid import RankGrid
-from secretballot.selection._release_scope import release_scope
 
 #: Largest number of bins of a column, and of all columns.
 _MOST_BINS, _ALL_BINS = 4096, 2**20
@@ -87,6 +86,7 @@ def private_quantiles(
     bounds: ArrayLike | Mapping[Hashable, ArrayLike],
     accountant: PrivacyAccountant,
     epsilon: float | dict[str, float] | None = None,
+    share: Share = None,
     owners: ArrayLike | None = None,
     n_bins: int = 1024,
     random_state: int | np.random.Generator | None = None,
@@ -107,7 +107,10 @@ def private_quantiles(
     accountant : PrivacyAccountant
         The budget of these rows. Its relation is ``"replace"``.
     epsilon : float or dict of str to float, default=None
-        Largest cost of this release. None: all that remains.
+        Largest cost of this release; or `share`.
+    share : float, dict of str to float or "rest", default=None
+        Largest cost as a part of the whole budget, as ``accountant.price`` returns it; ``"rest"``:
+        all that is left.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row, and the accountant's unit is ``"owner"``. All owners have equal
         weight. None beside `PrivateParts`.
@@ -124,11 +127,11 @@ def private_quantiles(
     Raises
     ------
     ValueError
-        If a parameter is out of range, no cell of a column can be read as a number, noise would
-        drown every quantile of so few rows, or owners and the accountant's unit don't go together;
-        nothing is spent.
+        If no amount is given, a parameter is out of range, no cell of a column can be read as a
+        number, noise would drown every quantile of so few rows, or owners and the accountant's
+        unit don't go together; nothing is spent.
     BudgetExceededError
-        If the remaining budget is too small, or less than `epsilon`; nothing is spent.
+        If the remaining budget is too small, or less than `epsilon` or `share`; nothing is spent.
 
     See Also
     --------
@@ -153,7 +156,9 @@ def private_quantiles(
     >>> from secretballot.selection import private_quantiles
     >>> ages = 20 + np.arange(40_000) % 60
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
-    >>> released = private_quantiles(ages, [0.1, 0.5], bounds=(0, 120), accountant=accountant)
+    >>> released = private_quantiles(
+    ...     ages, [0.1, 0.5], bounds=(0, 120), accountant=accountant, share=0.2
+    ... )
     >>> bool(abs(released.values[0, 1] - 50) < 1)
     True
     """
@@ -163,6 +168,7 @@ def private_quantiles(
         raise TypeError(
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these rows."
         )
+    check_amount("private_quantiles", epsilon=epsilon, share=share)
     columns = (
         PartColumns.read(X, owners, accountant)
         if isinstance(X, PrivateParts)
@@ -183,7 +189,7 @@ def private_quantiles(
         )
     rank_grid = RankGrid.between(list(declared), declared, n_bins)
     counted = columns.rank_sums(rank_grid, declared)
-    scope = release_scope(accountant, epsilon)
+    scope = answer_scope(accountant, epsilon, share)
     mechanism = accountant.calibrate(rank_grid.mechanism, 1, scope=scope)
     _check_noise(rank_grid.error(mechanism.sigma), counted)
     released = accountant.release(

@@ -117,6 +117,7 @@ def test_a_mechanism_calibrated_to_the_pair_is_accepted(name):
     assert accountant.spent().amount == 0.7
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 def test_the_promise_of_a_mechanism_instance_counts():
     mechanism = DirichletProportions.calibrated(1.0, 1e-4, min_count=20)
     arguments = ([0, 1], 1.0, 1e-4, mechanism)
@@ -265,6 +266,7 @@ def public_parts_agree(publish):
     np.testing.assert_array_equal(first.expected_distortion, second.expected_distortion)
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 @pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
 def test_only_the_proportions_depend_on_labels(mechanism):
     public_parts_agree(
@@ -272,6 +274,7 @@ def test_only_the_proportions_depend_on_labels(mechanism):
     )
 
 
+@pytest.mark.filterwarnings("ignore:the same labels were released before")
 def test_noise_tuned_to_private_counts_is_detected():
     # The planted error: the published rule, which looks at the counts.
     def tuned(bags):

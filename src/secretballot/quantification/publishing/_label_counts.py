@@ -46,6 +46,16 @@ def count_labels(
     return np.array(counts, dtype=float), class_array, names, formed_by
 
 
+def label_arrays(
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike], counts: Floats
+) -> list[NDArray[np.generic]]:
+    """Return the labels of each bag as they are, or the counts of labels in parts."""
+    if isinstance(y_bags, PrivateParts):
+        return [counts]
+    labels = y_bags.y if isinstance(y_bags, Bags) else y_bags
+    return [array_of_values(bag) for bag in labels or ()]
+
+
 def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> None:
     """Raise ValueError if a bag is given twice: the same object, or equal labels in equal order.
 
