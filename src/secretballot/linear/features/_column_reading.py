@@ -14,9 +14,8 @@ from secretballot._errors import warn
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import ColumnFeatures, range_text
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._days import date_text
 from secretballot.linear.features._shown_list import ShownList
-from secretballot.schema import Bounds, column_cells
+from secretballot.schema import Bounds, column_cells, date_text
 
 #: Least share of cells with a text of their own in a column of identifiers, and of numbers in a
 #: column of objects that are warned of.
