@@ -49,7 +49,7 @@ class BoundsCheck:
         """Share of what the release may spend that remains for the quantiles."""
         return share_after(self.share)
 
-    def release(
+    def release_count(
         self,
         accountant: PrivacyAccountant,
         counted: RankSums,

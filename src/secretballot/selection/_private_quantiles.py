@@ -214,7 +214,7 @@ def private_quantiles(
         rank_grid.mechanism, 1, scope=scope, share=check.remaining_share
     )
     _check_noise(rank_grid.error(mechanism.sigma), counted)
-    check.release(accountant, counted, scope=scope, random_state=random_state)
+    check.release_count(accountant, counted, scope=scope, random_state=random_state)
     released = accountant.release(
         mechanism,
         counted.sums,
