@@ -183,7 +183,7 @@ def test_quantiles(numbers, released, tmp_path):
     ],
 )
 def test_quantiles_that_are_refused(columns, how, message, numbers, tmp_path):
-    how = {"bounds": {"a": (-3, 3)}, "accountant": budget(), "share": "rest", **how}
+    how = {"bounds": {"a": (-3, 3)}, "accountant": budget(), "share": 0.5, **how}
     with pytest.raises(ValueError, match=message):
         private_quantiles(parts(tmp_path, y=TARGET, **columns), **how)
     assert not how["accountant"].entries()
