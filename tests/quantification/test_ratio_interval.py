@@ -209,7 +209,9 @@ def test_noise_of_the_proportions_moves_ratios_as_much_as_intervals_say():
         A = unmix(P + noise, gram, covariance)
         M = A.T @ P @ centres
         inverse = inverse_above(*class_directions(M @ M.T), np.zeros(2))
-        estimates.append(fit_signed(M @ M.T, M @ (true_ratios @ centres).T, inverse, P.mean(axis=0)))
+        estimates.append(
+            fit_signed(M @ M.T, M @ (true_ratios @ centres).T, inverse, P.mean(axis=0))
+        )
     low, high = np.quantile(estimates, [0.05, 0.95], axis=0)
     inside = (lower > 0) & (upper < 1)
     assert inside.sum() >= 4

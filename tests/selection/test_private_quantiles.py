@@ -224,7 +224,9 @@ def test_no_replaced_person_moves_the_count_of_the_check_by_more_than_one(unit, 
         rows = [candidates[k] for k in rng.integers(len(candidates), size=len(people))]
         before = count(rows, people)
         for cell in candidates:
-            changed = [cell if person == 0 else row for person, row in zip(people, rows, strict=True)]
+            changed = [
+                cell if person == 0 else row for person, row in zip(people, rows, strict=True)
+            ]
             changes.append(abs(count(changed, people) - before))
         if unit == "owner":  # as many rows as one likes
             more = np.concatenate([people, np.zeros(7, dtype=int)])
@@ -272,15 +274,11 @@ def test_durations_are_days_and_dates_stand_beside_numbers():
         "stay": (pd.Timedelta(0), pd.Timedelta(days=30)),
         "n": (0, 10),
     }
-    released = private_quantiles(
-        table, [0.5], bounds=bounds, accountant=budget(20.0), share="rest"
-    )
+    released = private_quantiles(table, [0.5], bounds=bounds, accountant=budget(20.0), share="rest")
     assert released.values[1, 0] == pytest.approx(4.5, abs=0.6)
     assert released.values[2, 0] == pytest.approx(3, abs=0.1)
     with pytest.raises(ValueError, match="low below high"):
-        private_quantiles(
-            table[["day"]], bounds=(LAST, FIRST), accountant=budget(), share="rest"
-        )
+        private_quantiles(table[["day"]], bounds=(LAST, FIRST), accountant=budget(), share="rest")
 
 
 def test_dates_that_nobody_is_within_are_refused():

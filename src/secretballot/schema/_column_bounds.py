@@ -32,9 +32,7 @@ def read_bounds(
     for name in by_column:
         if name not in names:
             raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
-    return {
-        name: _checked_pair(name, by_column[name]) for name in names if name in by_column
-    }
+    return {name: _checked_pair(name, by_column[name]) for name in names if name in by_column}
 
 
 def _bounds_by_column(
@@ -48,7 +46,9 @@ def _bounds_by_column(
     try:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds={bounds!r} are no numbers or dates; give pairs (low, high).") from None
+        raise ValueError(
+            f"bounds={bounds!r} are no numbers or dates; give pairs (low, high)."
+        ) from None
     if pairs.shape == (2,):
         pairs = np.tile(pairs, (len(names), 1))
     if pairs.shape != (len(names), 2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,14 +69,17 @@ class BoundsCheck:
             [[counted.n_outside[worst]]],
             scope=scope,
             random_state=seed,
-            note={"measured": f"{counted.unit}s without a value within bounds", "n_counted": self.n},
+            note={
+                "measured": f"{counted.unit}s without a value within bounds",
+                "n_counted": self.n,
+            },
         )
         noisy = float(released[0, 0])
         if noisy > self.n - _ERRORS * self.sigma:
             raise ValueError(
-                f"about {min(noisy / self.n, 1):.0%} of the {counted.unit}s have no value within the "
-                "bounds of a column: its cells are missing, or lie outside. Quantiles would be a "
-                f"bound; they were not released, and {self.share:.2g} of what they may cost was "
+                f"about {min(noisy / self.n, 1):.0%} of the {counted.unit}s have no value within "
+                "the bounds of a column: its cells are missing, or lie outside. Quantiles would be "
+                f"a bound; they were not released, and {self.share:.2g} of what they may cost was "
                 "paid for this check. Declare bounds in the unit of the column, or leave it out. "
                 f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
             )

@@ -163,9 +163,7 @@ def _bucket_ranks(
     )
 
 
-def _read(
-    cells: Mapping[Hashable, ArrayLike], days: Days
-) -> dict[Hashable, NDArray[np.float64]]:
+def _read(cells: Mapping[Hashable, ArrayLike], days: Days) -> dict[Hashable, NDArray[np.float64]]:
     return {
         name: read_days(values, days[name]) if name in days else read_numbers(values)
         for name, values in cells.items()
@@ -176,7 +174,9 @@ def _people_outside(
     people: People, numbers: Mapping[Hashable, NDArray[np.float64]], bounds: Bounds
 ) -> NDArray[np.float64]:
     """Count the people without a value within bounds: each moves each count by 1 at most."""
-    outside = [~((numbers[name] >= low) & (numbers[name] <= high)) for name, (low, high) in bounds.items()]
+    outside = [
+        ~((numbers[name] >= low) & (numbers[name] <= high)) for name, (low, high) in bounds.items()
+    ]
     return people.total(np.asarray(outside, dtype=np.float64))
 
 

@@ -108,7 +108,8 @@ def private_quantiles(
     ----------
     X : array-like, Series or data frame of shape (n_rows,) or (n_rows, n_columns), or PrivateParts
         Private numbers, times or durations. Cells that are none count as missing; others are moved
-        to the nearest bound. Of `PrivateParts`, bounds select any columns but those of owners and groups.
+        to the nearest bound. Of `PrivateParts`, bounds select any columns but those of owners and
+        groups.
     q : float or array-like of shape (n_levels,), default=(0.25, 0.5, 0.75)
         Levels between 0 and 1. Further ones cost nothing. Least and largest values depend on
         single people, and are not released.

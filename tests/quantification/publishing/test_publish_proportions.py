@@ -398,7 +398,6 @@ def test_bags_whose_proportions_are_noise_are_warned_of(mechanism, n_classes):
 
 def test_the_warning_of_noise_comes_before_anything_is_paid():
     accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order=np.inf)
-    with warnings.catch_warnings(), pytest.raises(UserWarning, match="mostly noise"):
-        warnings.simplefilter("error")
+    with pytest.raises(UserWarning, match="mostly noise"):  # warnings are errors here
         publish_proportions([[0, 1], [1]], [0, 1], 0.5, 1e-6, accountant=accountant)
     assert not accountant.entries()

@@ -95,8 +95,12 @@ class NullableFeatures:
     def _text(self, text: NumberText | None) -> NumberText | None:
         return date_text if text is None and self.is_date else text
 
+    def listed(self) -> NDArray[np.intp]:
+        """Return the features of values as they are listed."""
+        return self.values.listed()
+
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each feature of values."""
+        """Return the text of each feature of values, as listed."""
         return self.values.labels(self._text(text))
 
     def precision(self) -> NDArray[np.float64]:

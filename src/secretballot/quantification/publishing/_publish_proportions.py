@@ -230,7 +230,7 @@ def _warn_noise(distortion: Floats, sizes: Integers, n_classes: int) -> None:
         worst = drowned[int(np.argmax(distortion[drowned]))]
         warn(
             f"the proportions of {drowned.size} of {len(sizes)} bags will be mostly noise: in one "
-            f"of {sizes[worst]} labels it is expected to move them by {distortion[worst]:.2f} (L1); "
+            f"of {sizes[worst]} labels it moves them by {distortion[worst]:.2f} (L1) on average; "
             f"even proportions, made without labels, are off by about {even:.2f}. Merge small "
             "bags, or give a larger epsilon."
         )

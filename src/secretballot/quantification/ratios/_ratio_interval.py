@@ -163,8 +163,8 @@ def _resample(
 ) -> Floats:
     """Return the effects of redrawing each bag's parts, shape (n_resamples, n_bags, n_classes).
 
-    Of n parts, n - 1 are drawn with replacement, so that the variance is unbiased. A bag of one part
-    shows no variance.
+    Of n parts, n - 1 are drawn with replacement, so that the variance is unbiased. A bag of one
+    part shows no variance.
     """
     moves = np.zeros((n_resamples, parts.n_bags, len(effects)))
     for number, rows in enumerate(parts.split(np.arange(len(parts.bag)))):
