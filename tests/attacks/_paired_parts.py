@@ -131,7 +131,7 @@ def quantiles(desk: Desk, data: Data) -> Left:
     rows = parts(desk, data)
     return Left(
         published=[
-            private_quantiles(rows, bounds=BOUNDS, accountant=accountant, n_bins=64, **SPEND)
+            private_quantiles(rows, bounds=BOUNDS, accountant=accountant, n_bins=64, epsilon=300.0)
         ]
     )
 

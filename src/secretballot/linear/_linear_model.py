@@ -213,7 +213,7 @@ class LinearModel(
             names = np.asarray(self.columns, dtype=object).ravel().tolist()
         declared = declared_categories(self, names)
         numbers = declared_bounds(self, names, declared)
-        days = date_bounds(self.bounds)
+        days = date_bounds(bounds, names)
         return declared_readings(declared_bins(names, numbers, 1, declared), days, numbers)
 
     def _check_additive(self) -> AdditiveBins:

@@ -181,7 +181,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     ...     accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
     ... )
     >>> model = model.fit(X[:10000], y[:10000], X_public=PublicData(X[10000:10500]))
-    >>> effect = model.terms()[3].effect
+    >>> effect = model.terms()[3].effect[:-1]  # without that of missing cells
     >>> bool((effect[1:] >= effect[:-1]).all())
     True
     """

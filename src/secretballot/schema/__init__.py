@@ -5,6 +5,7 @@ Internal: estimators, scores and choices read the private rows that they are giv
 
 from secretballot.schema._cells import cell_text as cell_text
 from secretballot.schema._cells import column_cells as column_cells
+from secretballot.schema._cells import date_text as date_text
 from secretballot.schema._cells import missing_cells as missing_cells
 from secretballot.schema._cells import read_coded_texts as read_coded_texts
 from secretballot.schema._cells import read_days as read_days

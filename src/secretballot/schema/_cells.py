@@ -385,6 +385,12 @@ def _days(exact: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.where(np.isnat(exact), np.nan, days))
 
 
+def date_text(number: float) -> str:
+    """Return a number of days since 1970 as a date in ISO 8601, with the time if it has one."""
+    minutes = np.datetime64(0, "m") + np.timedelta64(round(number * 1_440), "m")
+    return str(minutes).removesuffix("T00:00")
+
+
 def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Read a column as ``timedelta64`` of a unit; NaT where a cell is no duration."""
     return _read_time_type(values, dtype, _duration)

@@ -19,8 +19,11 @@ from secretballot.screening._private_extremes import warn_extreme_counts as warn
 from secretballot.screening._private_extremes import (
     warn_private_extremes as warn_private_extremes,
 )
+from secretballot.screening._public_rows_check import MOST_SHARE as MOST_SHARE
 from secretballot.screening._public_rows_check import PublicRowsCheck as PublicRowsCheck
 from secretballot.screening._public_rows_check import people_outside as people_outside
+from secretballot.screening._public_rows_check import share_after as share_after
+from secretballot.screening._public_rows_check import share_of as share_of
 from secretballot.screening._public_rows_check import totals_outside as totals_outside
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
 from secretballot.screening._target_column import check_target_left_out as check_target_left_out

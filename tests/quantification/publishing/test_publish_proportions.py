@@ -132,7 +132,8 @@ def test_the_promise_of_a_mechanism_instance_counts():
 
 def test_classes_may_be_words_and_may_be_absent():
     bags = [["yes"] * 500 + ["no"] * 400, ["yes"]]
-    out = publish_proportions(bags, ["yes", "no", "unknown"], 2.0, 1e-5)
+    with pytest.warns(UserWarning, match="of 1 of 2 bags will be mostly noise"):
+        out = publish_proportions(bags, ["yes", "no", "unknown"], 2.0, 1e-5)
     assert out.classes.tolist() == ["no", "unknown", "yes"]
     assert out.proportions[0, 1] < 0.05
     assert out.sizes.tolist() == [900, 1]  # a bag of one is published, mostly as noise
@@ -379,3 +380,24 @@ def test_the_type_of_one_label_changes_no_other(classes, grouped):
     first, *_, last = classes
     move = counted([first] * 9 + [last]) - counted([first] * 10)
     assert (move[0], move[-1], np.abs(move).sum()) == (-1, 1, 2)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "gaussian", "laplace", "laplace_prior", "dirichlet"])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_bags_whose_proportions_are_noise_are_warned_of(mechanism, n_classes):
+    """What was known beforehand: even proportions are as close to the truth."""
+    classes, rng = np.arange(n_classes), np.random.default_rng(0)
+    small = [rng.integers(n_classes, size=size) for size in (1, 2, 3)]
+    large = [rng.integers(n_classes, size=4_000) for _ in range(2)]
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order=np.inf)
+    amount = {"epsilon": 0.5, "delta": 1e-6, "mechanism": mechanism, "accountant": accountant}
+    with pytest.warns(UserWarning, match="of 3 of 5 bags will be mostly noise.*Merge small bags"):
+        publish_proportions([*small, *large], classes, **amount)
+    publish_proportions(large, classes, **amount)
+
+
+def test_the_warning_of_noise_comes_before_anything_is_paid():
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order=np.inf)
+    with pytest.raises(UserWarning, match="mostly noise"):  # warnings are errors here
+        publish_proportions([[0, 1], [1]], [0, 1], 0.5, 1e-6, accountant=accountant)
+    assert not accountant.entries()

@@ -10,9 +10,8 @@ from secretballot.linear.features._additive_bins import AdditiveBins, public_bin
 from secretballot.linear.features._column_bins import ColumnFeatures, range_text
 from secretballot.linear.features._column_notes import column_notes
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._days import date_text
 from secretballot.linear.features._shown_list import ShownList
-from secretballot.schema import Bounds
+from secretballot.schema import Bounds, date_text
 
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10

@@ -269,7 +269,7 @@ def _check_declared(
         numbers = [name for name in names if name not in categories]
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
-        bounds = read_bounds(model.bounds, numbers, dates=True)
+        bounds = read_bounds(model.bounds, numbers)
         warn_private_extremes("bounds", bounds, read)
     else:
         bounds = {}
@@ -291,7 +291,7 @@ def row_schema(
         schema = RowSchema.of(rows, declared)
         left_out = schema.left_out
     elif X_public is None:
-        days = date_bounds(model.bounds)
+        days = date_bounds(model.bounds, [name for name in names if name not in declared])
         is_number = [name not in declared for name in names]
         schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
     else:
@@ -369,7 +369,7 @@ def declared_bounds(
 ) -> Bounds:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     numbers = [name for name in names if name not in categories]
-    bounds = read_bounds(model.bounds, numbers, dates=True)
+    bounds = read_bounds(model.bounds, numbers)
     missing = [name for name in numbers if name not in bounds]
     if missing:
         raise ValueError(
@@ -388,4 +388,4 @@ def checked_bounds(
     numbers = [
         column.name for column in columns if column.is_number and column.name not in categories
     ]
-    return read_bounds(model.bounds, numbers, dates=True)
+    return read_bounds(model.bounds, numbers)

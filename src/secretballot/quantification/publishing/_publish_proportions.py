@@ -25,6 +25,7 @@ from secretballot.accounting import (
 )
 from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import GaussianProportions, Proportions
+from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification.publishing._label_counts import count_labels, label_arrays
@@ -106,6 +107,8 @@ default="auto"
     -----
     PrivacyLeakWarning
         If bags were formed by label, or a second budget is opened for the same labels.
+    UserWarning
+        If bags are so small that even proportions are as close to the truth.
 
     See Also
     --------
@@ -177,6 +180,8 @@ default="auto"
             "public grouping (Bags.from_groups).",
             PrivacyLeakWarning,
         )
+    distortion = public.distortion(chosen)
+    _warn_noise(distortion, sizes, len(labels))
     opened = None
     if accountant is None and random_state is None:
         opened = UnnamedBudget(label_arrays(y_bags, counts))
@@ -216,9 +221,24 @@ default="auto"
         names=names,
         sizes=sizes,
         mechanism=chosen,
-        expected_distortion=public.distortion(chosen),
+        expected_distortion=distortion,
         statement=budget.statement(),
     )
+
+
+def _warn_noise(distortion: Floats, sizes: Integers, n_classes: int) -> None:
+    """Warn of bags whose proportions say no more than even ones, by public numbers alone."""
+    # Expected L1 distance of even proportions from proportions that may be any.
+    even = 2 * (1 - 1 / n_classes) ** n_classes
+    drowned = np.flatnonzero(distortion >= even)
+    if drowned.size:
+        worst = drowned[int(np.argmax(distortion[drowned]))]
+        warn(
+            f"the proportions of {drowned.size} of {len(sizes)} bags will be mostly noise: in one "
+            f"of {sizes[worst]} labels it moves them by {distortion[worst]:.2f} (L1) on average; "
+            f"even proportions, made without labels, are off by about {even:.2f}. Merge small "
+            "bags, or give a larger epsilon."
+        )
 
 
 def _check_amount(
