@@ -104,7 +104,7 @@ recommend_mechanism(
 # %%
 # The picture
 # -----------
-# Left: how likely it is that a majority survives, of 60 to 100 % of the teachers. Right: what
+# Left: how likely it is that a label survives, if 60 to 100 % of the teachers agree. Right: what
 # students were worth. At the dashed line, the number that is advised, nearly all clear majorities
 # survive; with fewer teachers noise drowns them. Beyond it each teacher knows less, and little is
 # gained, if anything. The points on the right vary by a percent or so from run to run.
@@ -113,7 +113,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharex=True, layout="constra
 display = BallotsDisplay.from_advice(advice, ax=axes[0])
 for line, style in zip(display.lines_, (":", "-.", "--", "-"), strict=False):
     line.set_linestyle(style)
-axes[0].legend(title="a majority of", fontsize="small")
+axes[0].legend(title="if", fontsize="small")
 axes[0].set_title(f"noise of {advice.rows[0].sigma:.0f} votes")
 axes[1].plot(tried, scores, "o-", color="#0072B2", linewidth=2)
 axes[1].axvline(advice.n_teachers, color="black", linewidth=0.8, linestyle="--")

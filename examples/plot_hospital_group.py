@@ -85,7 +85,7 @@ stay = private_quantiles(parts, bounds={"days": (0, 60)}, epsilon=0.2, accountan
 pool = visits(rng.integers(0, 16_000, 400))[["age", "days", "ward"]]
 model = PrivateLogisticRegression(classes=[0, 1], epsilon=0.8, accountant=accountant)
 model.fit(parts, X_public=PublicData(pool))
-score = model.score_private(parts)
+score = model.score_private(parts, share=0.05)
 client.close()
 cluster.close()
 folder.cleanup()
@@ -117,17 +117,18 @@ ends = np.concatenate([[0.0], age.edges, [90.0]])
 true_effect = [risk(np.linspace(low, high, 50)).mean() for low, high in pairwise(ends)]
 true_effect = np.array(true_effect) - np.mean(true_effect)
 right.stairs(true_effect, ends, color=ORANGE, linewidth=2, linestyle="--", baseline=None)
-right.stairs(age.effect, ends, color=BLUE, linewidth=2.5, baseline=None)
+effect, error = age.effect[:-1], age.error[:-1]  # without that of missing cells
+right.stairs(effect, ends, color=BLUE, linewidth=2.5, baseline=None)
 right.stairs(
-    age.effect + 2 * age.error,
+    effect + 2 * error,
     ends,
-    baseline=age.effect - 2 * age.error,
+    baseline=effect - 2 * error,
     fill=True,
     color=BLUE,
     alpha=0.2,
 )
 right.annotate(
-    "released", (72, age.effect[-4]), (-30, 26), color=BLUE, ha="right", textcoords="offset points"
+    "released", (72, effect[-4]), (-30, 26), color=BLUE, ha="right", textcoords="offset points"
 )
 right.annotate(
     "made up from", (6, true_effect[0]), (6, 0), color=ORANGE, textcoords="offset points"

@@ -130,7 +130,7 @@ def labelled(name):
     )
     with warnings.catch_warnings():
         # It warns that the noise is large beside the votes. To see what comes of that is the point.
-        warnings.filterwarnings("ignore", "mechanism=.* would answer even")
+        warnings.filterwarnings("ignore", "mechanism=.* would answer, and rightly")
         return ensemble.fit(X[private], Y[private], X_public=X[public])
 
 

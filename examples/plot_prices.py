@@ -67,7 +67,7 @@ plt.show()
 # As numbers:
 
 area = model.terms()[0]
-pd.DataFrame({"effect": area.effect, "error": area.error}, index=area.knots.round(1)).round(1)
+pd.DataFrame({"effect": area.effect, "error": area.error}, index=area.labels).round(1)
 
 # %%
 # Single columns alone

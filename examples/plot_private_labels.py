@@ -87,7 +87,7 @@ print(
 # The office has true answers of its private records, and none of others. It buys a score: the
 # share of right answers on private records, with noise and an interval. This figure may be shown.
 
-ensemble.score_private(X_private, y_private)
+ensemble.score_private(X_private, y_private, share=0.05)
 
 # %%
 # What the office signs

@@ -124,7 +124,7 @@ stable = day.calibrate(
 
 # A budget that is large enough to try it out on made-up counts. It promises nothing to anybody.
 plenty = PrivacyAccountant(
-    1e6, 0.9, unit="voter", relation="add_remove", approximation_delta=0.8, order="renyi"
+    1e6, 0.1, unit="voter", relation="add_remove", approximation_delta=0.09, order="renyi"
 )
 
 

@@ -15,6 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A folder may import from folders with a smaller number, and from itself.
 LAYERS = {
     "_cached_property": 0,
+    "_classes": 1,
     "_errors": 0,
     "_file_lock": 0,
     "_numbers": 0,

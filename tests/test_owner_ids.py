@@ -16,7 +16,7 @@ LARGE = 2.0**53
 def in_memory(ids, tmp_path):
     x = np.arange(len(ids)) / len(ids)
     budget = PrivacyAccountant(50.0, 1e-5, unit="owner")
-    return private_quantiles(x, bounds=(0, 1), accountant=budget, owners=ids).n
+    return private_quantiles(x, bounds=(0, 1), accountant=budget, owners=ids, share="rest").n
 
 
 def in_parts(ids, tmp_path):
@@ -25,7 +25,7 @@ def in_parts(ids, tmp_path):
     rows.to_parquet(tmp_path / "part.parquet")
     parts = PrivateParts(tmp_path / "part.parquet", y=[], owners="person")
     budget = PrivacyAccountant(50.0, 1e-5, unit="owner")
-    return private_quantiles(parts, bounds={"x": (0, 1)}, accountant=budget).n
+    return private_quantiles(parts, bounds={"x": (0, 1)}, accountant=budget, share="rest").n
 
 
 @pytest.mark.parametrize("count", [in_memory, in_parts])

@@ -124,7 +124,7 @@ def number(y):
 
 
 def confusion(y):
-    confusion_private(PrivacyAccountant(9.0, 1e-5), y, Y, classes=[0, 1])
+    confusion_private(PrivacyAccountant(9.0, 1e-5), y, Y, classes=[0, 1], share=0.05)
 
 
 TARGETS = {
@@ -132,10 +132,10 @@ TARGETS = {
     "votes": lambda y: ensemble(y=y),
     "votes for what y has": lambda y: ensemble(y=y, classes=None),
     "number": number,
-    "score": lambda y: score_private(PrivacyAccountant(9.0, 1e-5), y, Y),
+    "score": lambda y: score_private(PrivacyAccountant(9.0, 1e-5), y, Y, share=0.05),
     "confusion": confusion,
     "regression score": lambda y: regression_score_private(
-        PrivacyAccountant(9.0, 1e-5), y, Y, target_bounds=(0, 1)
+        PrivacyAccountant(9.0, 1e-5), y, Y, target_bounds=(0, 1), share=0.05
     ),
     "owners": lambda ids: regression(unit="owner", owners=ids),
     "levels": lambda names: regression(levels=LEVELS, budgets=names),
@@ -177,8 +177,8 @@ def test_refusals_of_counts():
     budget = PrivacyAccountant(1.0, 1e-5)
     people = np.array([[1, 4711], [1, 1]])
     for ask in (
-        lambda: private_top_k(people, 1, accountant=budget),
-        lambda: private_top_k(people.clip(0, 1), 1, accountant=budget, max_items=1),
+        lambda: private_top_k(people, 1, accountant=budget, share="rest"),
+        lambda: private_top_k(people.clip(0, 1), 1, accountant=budget, max_items=1, share="rest"),
         lambda: StableTopK(rho=0.1, delta_t=1e-6, n_votes=100).check_counts([[4711.0, 0]]),
         lambda: ConfidentGNMax(**CONFIDENT, n_votes=100).check_counts([[4711.0, 0]]),
         lambda: ConfidentGNMax(**CONFIDENT, n_votes=2).check_counts([[0.5, 1.5]]),

@@ -56,9 +56,9 @@ def test_of_scores_too(make):
     n_entries = len(accountant.entries())
     for score in (fitted.score_private, fitted.confusion_private):
         with pytest.raises(ValueError, match="y has the index of X in another order"):
-            score(X, Y.iloc[OTHER])
+            score(X, Y.iloc[OTHER], share=0.05)
     assert len(accountant.entries()) == n_entries
-    assert fitted.score_private(X.iloc[OTHER], Y.iloc[OTHER]).n == 200
+    assert fitted.score_private(X.iloc[OTHER], Y.iloc[OTHER], share=0.05).n == 200
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
@@ -70,7 +70,7 @@ def test_labels_of_the_next_row_are_refused(make):
     fitted = make(accountant).set_params(epsilon=90.0).fit(rows, Y, X_public=POOL)
     n_entries = len(accountant.entries())
     with pytest.raises(ValueError, match="y has other index labels than X"):
-        fitted.score_private(rows[:-1], Y.set_axis(rows.index)[1:])
+        fitted.score_private(rows[:-1], Y.set_axis(rows.index)[1:], share=0.05)
     assert len(accountant.entries()) == n_entries
 
 
@@ -88,7 +88,7 @@ def test_columns_of_labels_are_matched_by_name(make):
     ]
     assert max(scores) - min(scores) < 0.1
     with pytest.raises(ValueError, match=r"columns \['up', 'left'\].*fitted to \['up', 'down'\]"):
-        fitted.score_private(X, labels.rename(columns={"down": "left"}))
+        fitted.score_private(X, labels.rename(columns={"down": "left"}), share=0.05)
 
 
 @pytest.mark.parametrize("make", [linear, teachers])

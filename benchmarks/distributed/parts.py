@@ -5,9 +5,7 @@
 
 20 columns of numbers, a class and an owner of two rows on average. Memory is `ru_maxrss` of each
 process, which a run has for itself. Workers have imported the library and pyarrow before the clock
-starts, which takes each of them about 2 seconds, once. In the client, which shares the workers'
-cores, threads of BLAS sleep soon after their work (`OPENBLAS_THREAD_TIMEOUT`): else they would wait
-for more on a core that a worker needs. ``memory``: the same fit of rows in memory.
+starts, which takes each of them about 2 seconds, once. ``memory``: the same fit of rows in memory.
 ``growth``: microseconds a row at a tenth of the rows, and at all of them, with 1 worker and with 2,
 and their ratio; also those of the CPU in the client and in tasks, in which other work of the
 machine does not count. A fit of a tenth of the rows takes seconds: the median of three is shown.
@@ -288,8 +286,7 @@ def hash_rates() -> None:
 def alone(*arguments: object) -> dict[str, object]:
     """Run one fit in a process of its own."""
     command = [sys.executable, __file__, "--one", *map(str, arguments)]
-    environment = os.environ | {"OPENBLAS_THREAD_TIMEOUT": "20"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 

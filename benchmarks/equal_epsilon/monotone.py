@@ -56,9 +56,12 @@ def falls(
     for term in model.terms():
         if term.name in directions:
             ends = term.knots if term.knots is not None else np.append(term.edges, np.inf)
-            is_value = np.arange(len(term.effect)) < len(term.values)
-            order = np.lexsort((is_value, np.concatenate([term.values, ends])))
-            moves = directions[term.name] * np.diff(term.effect[order])
+            present = slice(len(term.values) + len(ends))  # without missing cells
+            effect, is_value = term.effect[present], term.is_value[present]
+            effect = np.concatenate([effect[is_value], effect[~is_value]])
+            numbers = np.concatenate([term.values, ends])
+            order = np.lexsort((np.arange(len(numbers)) < len(term.values), numbers))
+            moves = directions[term.name] * np.diff(effect[order])
             up, down = up + moves.clip(0).sum(), down - moves.clip(None, 0).sum()
     return down / (up + down)
 

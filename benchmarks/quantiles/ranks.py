@@ -49,7 +49,7 @@ def gaussian_mu(epsilon: float) -> float:
 def ours(X: Floats, bounds: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     accountant = PrivacyAccountant(epsilon, DELTA)
     return private_quantiles(
-        X, LEVELS, bounds=bounds, accountant=accountant, random_state=rng
+        X, LEVELS, bounds=bounds, accountant=accountant, random_state=rng, share="rest"
     ).values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ _SMALLEST, _LARGEST = 1e-75, 1e75
 _LARGEST_INTEGER = 2**53
 #: Messages name a limit this large only for values beyond it.
 _GENEROUS = 10**6
-#: Number of characters of a value that a message quotes.
-_QUOTED = 500
+#: Number of characters of a value that a message quotes, and of entries of a list.
+_QUOTED, _FEW_ENTRIES = 60, 2
 
 
 def as_float(value: object) -> float:
@@ -91,16 +92,46 @@ def _check(
     for level, entry in by_level.items():
         if not is_valid(entry):
             suffix = "" if level == _EVERYONE else f" of the level {level!r}"
-            raise ValueError(f"{name}={_quoted(entry)}{suffix} must be {requirement}.")
+            raise ValueError(f"{name}={quoted(entry)}{suffix} must be {requirement}.")
 
 
-def _quoted(value: object) -> str:
-    """Convert a value to a short text."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return "..."
-    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+def quoted(value: object) -> str:
+    """Convert a value to a text as long as a number; what is longer may be private rows."""
+    if isinstance(value, int | float | complex | str | np.generic | None):
+        try:
+            text = repr(value)
+        except ValueError:  # an integer of thousands of digits
+            return "..."
+        return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+    if isinstance(value, list | tuple) and len(value) <= _FEW_ENTRIES:
+        entries = ", ".join(quoted(entry) for entry in value)
+        return f"[{entries}]" if isinstance(value, list) else f"({entries})"
+    if isinstance(value, Mapping) and len(value) <= _FEW_ENTRIES:
+        return f"{{{', '.join(f'{quoted(key)}: {quoted(value[key])}' for key in value)}}}"
+    shape = getattr(value, "shape", None)
+    size = f" of shape {shape}" if isinstance(shape, tuple) else ""
+    return f"<{type(value).__name__}{size}>"
+
+
+def number_of_rows(name: str, value: Any, unit: str = "row") -> Any:
+    """Return the length of a table that is given in place of its number of rows.
+
+    Of a dict of tables, the length of each. Anything else stays as it is. Where the unit is the
+    owner a table is refused: it does not tell how many owners there are.
+    """
+    if isinstance(value, Mapping):
+        return {key: number_of_rows(name, entry, unit) for key, entry in value.items()}
+    rows = getattr(value, "X", value)  # of PublicData
+    shape = getattr(rows, "shape", None)
+    is_list = isinstance(rows, list | tuple)
+    if not is_list and not (isinstance(shape, tuple) and shape):
+        return value
+    if unit == "owner":
+        raise ValueError(
+            f"{name}={quoted(rows)} is a table of rows, and people are owners here, who may have "
+            f"several. Give the number of owners."
+        )
+    return len(rows) if is_list else int(shape[0])  # type: ignore[index]
 
 
 def check_unmasked(name: str, values: object) -> None:

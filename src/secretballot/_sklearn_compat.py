@@ -8,8 +8,16 @@ from typing import TypeVar
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+)
 from sklearn.utils.validation import _check_monotonic_cst, _num_samples
+
+from secretballot._numbers import quoted
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
@@ -50,6 +58,19 @@ def drop_callbacks(estimator: BaseEstimator) -> list[str]:
     return dropped
 
 
+class ShortParameterErrors:
+    """Mixin: errors of parameters that quote no table."""
+
+    def _validate_params(self) -> None:
+        try:
+            super()._validate_params()  # type: ignore[misc]
+        except InvalidParameterError as error:
+            text, end, _ = str(error).partition(" Got ")
+            name = text.split("'")[1] if end else ""
+            value = getattr(self, name, None)
+            raise type(error)(f"{text} Got {quoted(value)} instead." if end else text) from None
+
+
 def unfitted(estimator: BaseEstimator) -> BaseEstimator:
     """Copy an estimator with its parameters and callbacks, without fitted attributes."""
     alike = type(estimator)(**estimator.get_params(deep=False))
@@ -64,6 +85,7 @@ __all__ = [
     "Interval",
     "LinearClassifierMixin",
     "Options",
+    "ShortParameterErrors",
     "StrOptions",
     "_check_monotonic_cst",
     "_fit_context",

@@ -118,7 +118,7 @@ def quantiles(form: str = "frame", *, owners: bool = False, **change: Any) -> Ki
 
     def run(desk: Desk, data: Data) -> Left:
         bounds = BOUNDS if form in FRAMES else dict(enumerate(BOUNDS.values()))
-        options = {"bounds": bounds, "n_bins": 64, **SPEND}
+        options = {"bounds": bounds, "n_bins": 64, "epsilon": 300.0}
         accountant, of_row = budget(desk, data), given(data, labels=False)
         return Left(
             published=[private_quantiles(data.X, accountant=accountant, **options, **of_row)]

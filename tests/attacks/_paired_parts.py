@@ -111,7 +111,7 @@ def ensemble(
         model = sb.PrivateTeacherEnsemble(
             learner,
             n_teachers=8,
-            mechanism=mechanism,
+            mechanism=mechanism or sb.GNMax(sigma=1.0),  # insists on three owners a teacher
             student=one_student(pool),
             accountant=desk.accountant(unit="owner"),
             classes=CLASSES[target],
@@ -131,7 +131,7 @@ def quantiles(desk: Desk, data: Data) -> Left:
     rows = parts(desk, data)
     return Left(
         published=[
-            private_quantiles(rows, bounds=BOUNDS, accountant=accountant, n_bins=64, **SPEND)
+            private_quantiles(rows, bounds=BOUNDS, accountant=accountant, n_bins=64, epsilon=300.0)
         ]
     )
 

@@ -23,6 +23,7 @@ from secretballot import (
 from secretballot.distributed import Buckets, PrivateParts, _tasks
 from secretballot.distributed._engine import JoblibEngine
 from secretballot.ensemble import PrivateChoice
+from secretballot.mechanisms import GNMax
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -192,7 +193,7 @@ def test_arguments_are_refused_before_spending(settings, columns, arguments, mes
 def ensemble(**how):
     return PrivateTeacherEnsemble(
         LogisticRegression(),
-        **{"n_teachers": 20, "classes": [0, 1], "accountant": budget(), **how},
+        **{"n_teachers": 15, "classes": [0, 1], "accountant": budget(), **how},
     )
 
 
@@ -226,14 +227,15 @@ def test_ensembles_refuse_before_training(settings, arguments, message, folder):
 def test_labels_are_read_before_the_first_release(damage, folder):
     """The check of public rows is paid for before teachers are trained."""
     damage(folder)
-    estimator = ensemble(n_teachers=60)
+    estimator = ensemble(n_teachers=60, mechanism=GNMax(sigma=30.0))
     with pytest.raises(ValueError, match="bucket .: y='outcome' has missing cells, or others"):
         estimator.fit(parts(folder), **NUMBERS)
     assert not estimator.accountant.entries()
 
 
 def test_teachers_whose_folder_was_deleted(folder):
-    estimator = ensemble(n_teachers=60, reservation=10).fit(parts(folder), **NUMBERS)
+    estimator = ensemble(n_teachers=60, mechanism=GNMax(sigma=30.0), reservation=10)
+    estimator.fit(parts(folder), **NUMBERS)
     shutil.rmtree(estimator._teachers.folder.path)
     n = len(estimator.accountant.entries())
     with pytest.raises(ValueError, match="the teachers' folder .* was deleted: fit again"):
@@ -267,8 +269,8 @@ def test_teachers_that_fail_are_named_by_type_alone(folder):
         def fit(self, X, y):
             raise RuntimeError(f"{SECRET}: {X}")
 
-    estimator = PrivateTeacherEnsemble(
-        Quoting(), n_teachers=100, classes=[0, 1], accountant=budget()
+    estimator = ensemble(n_teachers=100, mechanism=GNMax(sigma=30.0)).set_params(
+        estimator=Quoting()
     )
     with pytest.warns(UserWarning, match="of 100 teachers could not be trained") as warned:
         estimator.fit(parts(folder), **NUMBERS)
@@ -282,10 +284,10 @@ def test_scores_are_refused_before_spending(folder):
     estimator.fit(parts(folder), X_public=PublicData(public_rows()))
     n = len(estimator.accountant.entries())
     with pytest.raises(ValueError, match="y was given beside PrivateParts"):
-        estimator.score_private(parts(folder), [1.0])
+        estimator.score_private(parts(folder), [1.0], share=0.05)
     change(folder, 0, **{TARGET: lambda rows: rows[TARGET].where(rows.index > 3)})
     with pytest.raises(ValueError, match="bucket .: y=.outcome. has missing"):
-        estimator.score_private(parts(folder))
+        estimator.score_private(parts(folder), share=0.05)
     assert len(estimator.accountant.entries()) == n
 
 
@@ -391,9 +393,9 @@ def test_an_empty_part_is_no_fault(folder):
 def test_more_buckets_than_owners_is_no_fault(tmp_path):
     split(table(300, 8), tmp_path / "parts")
     many = parts(tmp_path / "parts", n_buckets=40, scratch=tmp_path)
-    estimator = ensemble(n_teachers=8, accountant=budget(100.0))
+    estimator = ensemble(n_teachers=8, mechanism=GNMax(sigma=2.5), accountant=budget(100.0))
     labels = estimator.fit(many, **NUMBERS).pool_labels_
     assert labels.n_answered
     fitted = PrivateLinearRegression(target_bounds=(0, 1), accountant=budget(100.0), epsilon=90.0)
     fitted.fit(many, X_public=PublicData(public_rows()))
-    assert np.isfinite(fitted.score_private(many).r2)
+    assert np.isfinite(fitted.score_private(many, share=0.05).r2)

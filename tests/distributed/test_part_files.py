@@ -143,7 +143,7 @@ def counts_of_items(folder, rows, record):
         9.0, 1e-5, unit="owner", relation="add_remove", approximation_delta=5e-6
     )
     private = PrivateParts(folder, y="item", owners=OWNER, n_buckets=3)
-    private_top_k(private, 1, accountant=accountant, domain="unknown", max_items=9)
+    private_top_k(private, 1, accountant=accountant, domain="unknown", max_items=9, share="rest")
     return record[0].ravel()
 
 

@@ -15,6 +15,7 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.distributed import PrivateParts
 from secretballot.inspection import show_progress
+from secretballot.mechanisms import GNMax
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -47,7 +48,7 @@ def test_fits_of_rounds_and_scores(parts):
     assert [done for name, done, _ in reports if name == "ask private rows"] == [*range(rounds + 1)]
     reports.clear()
     with show_progress(lambda *report: reports.append(report)):
-        model.score_private(parts)
+        model.score_private(parts, share=0.05)
     assert complete(reports)[:2] == [("parts", 4), ("buckets", 3)]
 
 
@@ -56,6 +57,7 @@ def test_teachers(parts, capsys):
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
         n_teachers=20,
+        mechanism=GNMax(sigma=14.0),
         classes=[0, 1],
         reservation=10,
         accountant=budget(),

@@ -26,7 +26,8 @@ def test_grid_holds_the_orders_of_published_tables_and_infinity():
 def test_sequential_composition_adds_and_parallel_takes_the_maximum():
     other = RenyiCost(np.sqrt(ORDERS), delta=1e-6)
     total = GAUSSIAN + other
-    np.testing.assert_array_equal(total.curve, GAUSSIAN.curve + other.curve)
+    nearest = GAUSSIAN.curve + other.curve
+    assert ((nearest <= total.curve) & (total.curve <= np.nextafter(nearest, np.inf))).all()
     assert total.delta == 1e-6
     either = GAUSSIAN.parallel(other)
     np.testing.assert_array_equal(either.curve, np.maximum(GAUSSIAN.curve, other.curve))

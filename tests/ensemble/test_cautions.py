@@ -33,7 +33,7 @@ LEVELS = {"strict": 90.0, "generous": 200.0}
             "delta=0.006 is above 1/n = 0.005 for n=200: .* well below that",
         ),
         (
-            {"accountant": PrivacyAccountant(90.0, 0.03, unit="owner")},
+            {"accountant": PrivacyAccountant(90.0, 0.03, unit="owner"), "n_teachers": 4},
             {"owners": OWNERS},
             "delta=0.03 is above 1/n = 0.025 for n=40",
         ),

@@ -13,8 +13,8 @@ from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 @pytest.fixture
 def fitted():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2)) + 31337.0
-    y = rng.integers(2, size=60)
+    X = rng.normal(size=(70, 2)) + 31337.0
+    y = rng.integers(2, size=70)
     ensemble = PrivateTeacherEnsemble(
         DecisionTreeClassifier(),
         n_teachers=7,

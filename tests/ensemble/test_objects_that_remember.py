@@ -21,6 +21,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.ensemble import PrivateChoice
+from secretballot.mechanisms import GNMax
 
 #: A number in every private row, and in no public one.
 MARK = 0.4711e-3
@@ -234,6 +235,7 @@ def test_what_a_scorer_keeps_on_a_student_moves_no_other_teachers_vote():
         spender = Counted(80.0, 1e-5, unit="owner", allow_seeded=True)
         spender.outcomes = outcomes
         model = ensemble(choice, random_state=0).set_params(accountant=spender, n_teachers=4)
+        model.set_params(mechanism=GNMax(sigma=2.0))  # insists on three owners a teacher
         model.fit(PRIVATE[:600], labels, X_public=POOL, owners=owners)
         outcomes = spender.outcomes
         counts.append(spender.seen[-1].ravel())

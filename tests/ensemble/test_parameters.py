@@ -141,7 +141,7 @@ def test_a_budget_with_another_unit_or_relation(ensemble, private, public, unit,
 
 def test_owners_need_a_budget_for_owners(ensemble, private, public):
     ensemble.set_params(accountant=PrivacyAccountant(5.0, 1e-5, unit="owner"))
-    owners = [f"owner {number % 40}" for number in range(200)]
+    owners = [f"owner {number % 100}" for number in range(200)]
     ensemble.fit(*private, X_public=public[0], owners=owners)
     assert ensemble.to_student().privacy["split_by"] == "owner"
     with pytest.raises(ValueError, match="n_teachers=10 .* owners has 9 different ones"):

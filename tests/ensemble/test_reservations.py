@@ -77,9 +77,11 @@ def test_without_a_pool_the_first_call_pays(ensemble, private, public):
 @pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_search_draws_on_one_reservation(ensemble, private, public):
     accountant = budget(2.0)
-    reservation = accountant.reserve(GNMax(sigma=60), 6 * 30, n_columns=2)
+    mechanism = GNMax(sigma=60)
+    reservation = accountant.reserve(mechanism, 6 * 30, n_columns=2)
     paid = accountant.spent().amount
-    ensemble.set_params(accountant=accountant, reservation=reservation, n_teachers=60)
+    ensemble.set_params(accountant=accountant, reservation=reservation)
+    ensemble.set_params(n_teachers=60, mechanism=mechanism)
     search = GridSearchCV(
         ensemble,
         {"student": [LogisticRegression(C=1.0), LogisticRegression(C=0.1)]},

@@ -14,7 +14,7 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
-OWNERS = np.arange(200) // 4
+OWNERS = np.arange(200) // 2
 pytestmark = pytest.mark.filterwarnings("ignore:a copy of the model")
 
 
@@ -108,7 +108,7 @@ def test_a_refit_without_budget_raises(private, public):
 def test_owners_without_metadata_routing(private, public):
     accountant = PrivacyAccountant(500.0, 1e-5, unit="owner")
     fitted = cross_validate(
-        make(accountant, epsilon=15.0),
+        make(accountant, epsilon=15.0).set_params(n_teachers=5),
         *private,
         params={"X_public": PublicData(public[0]), "owners": OWNERS},
         cv=3,
@@ -131,7 +131,7 @@ def test_owners_with_metadata_routing(private, public):
     inside = make_pipeline(FunctionTransformer(), ensemble)
     search = GridSearchCV(
         inside,
-        {"privateteacherensemble__n_teachers": [5, 10]},
+        {"privateteacherensemble__n_teachers": [4, 5]},
         cv=GroupKFold(2),
         error_score="raise",
     )

@@ -30,7 +30,7 @@ from secretballot.mechanisms import GNMax
 #: In every private row, on either side, and nowhere else.
 MARK = 31337.25
 RNG = np.random.default_rng(0)
-X = np.column_stack([RNG.normal(size=300), MARK * (-1.0) ** np.arange(300), RNG.normal(size=300)])
+X = np.column_stack([RNG.normal(size=600), MARK * (-1.0) ** np.arange(600), RNG.normal(size=600)])
 Y = X[:, 0] > 0
 PUBLIC = PublicData(RNG.normal(size=(12, 3)))
 
@@ -104,7 +104,7 @@ def test_rows_asked_later_are_of_the_same_fit():
 
 def test_each_level_has_a_bar():
     accountant = PrivacyAccountant({"strict\n<b>": 6.0, "generous": 12.0}, 1e-5)
-    budgets = ["generous", "strict\n<b>"] * 150
+    budgets = ["generous", "strict\n<b>"] * 300
     model = teachers(accountant).fit(X, Y, X_public=PUBLIC, budgets=budgets)
     report = model.budget_report()
     spent = [100 * each.share for each in accountant.spent().values()]

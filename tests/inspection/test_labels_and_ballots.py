@@ -123,7 +123,7 @@ def test_ballots_of_an_advice():
     assert display.ax_ is ax
     drawn = {line.get_label(): line.get_ydata() for line in display.lines_}
     whole = [row.survival[0.9] for row in advice.rows if row.n_public == 16]
-    assert list(drawn["90% of ballots"]) == whole
+    assert list(drawn["90% agree"]) == whole
     fewer = BallotsDisplay.from_advice(advice, n_public=4)
     assert {row.n_public for row in fewer.rows} == {4}
     with pytest.raises(ValueError, match=r"n_public=5 is none of the numbers in advice: \[4, 16\]"):

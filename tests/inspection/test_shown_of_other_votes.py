@@ -16,10 +16,10 @@ from secretballot.mechanisms import GNMax
 plt = pytest.importorskip("matplotlib.pyplot")
 
 RNG = np.random.default_rng(0)
-Y = np.arange(600) % 2
-X = np.column_stack([np.where(Y, 3.0, -3.0), RNG.normal(size=600)])
+Y = np.arange(1_000) % 2
+X = np.column_stack([np.where(Y, 3.0, -3.0), RNG.normal(size=1_000)])
 #: Twenty people who answer otherwise: the majority stays far larger than the noise.
-OTHERS = X * np.where(np.arange(600) < 20, -1.0, 1.0)[:, None]
+OTHERS = X * np.where(np.arange(1_000) < 20, -1.0, 1.0)[:, None]
 PUBLIC = PublicData(np.column_stack([np.where(np.arange(12) % 2, 3.0, -3.0), np.zeros(12)]))
 
 #: What differs from ledger to ledger: ids, digests and times.

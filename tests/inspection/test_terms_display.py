@@ -45,12 +45,13 @@ def test_numbers_are_steps_with_a_band(model):
     term, ax = model.terms()[0], display.axes_[0]
     band, steps = ax.patches
     values, edges, _ = steps.get_data()
-    np.testing.assert_allclose(values, term.effect)
+    effect, error = term.effect[:-1], term.error[:-1]  # without that of missing cells
+    np.testing.assert_allclose(values, effect)
     np.testing.assert_allclose(edges[1:-1], term.edges)
     assert (np.diff(edges) > 0).all()
     upper, _, lower = band.get_data()
-    np.testing.assert_allclose(upper, term.effect + 2 * term.error)
-    np.testing.assert_allclose(lower, term.effect - 2 * term.error)
+    np.testing.assert_allclose(upper, effect + 2 * error)
+    np.testing.assert_allclose(lower, effect - 2 * error)
     assert ax.get_ylabel() == "added to the log odds of yes"
 
 
@@ -59,8 +60,10 @@ def test_values_of_their_own_are_points_beside_the_steps(model):
     (ax,) = display.axes_
     term = model.terms()[1]
     (points,) = ax.containers
-    np.testing.assert_allclose(points[0].get_xydata(), [[0.0, term.effect[0]]])
-    np.testing.assert_allclose(ax.patches[1].get_data()[0], term.effect[1:])
+    single = term.labels.index("0")
+    np.testing.assert_allclose(points[0].get_xydata(), [[0.0, term.effect[single]]])
+    others = np.delete(term.effect[:-1], single)
+    np.testing.assert_allclose(ax.patches[1].get_data()[0], others)
 
 
 def test_categories_are_sorted_points(model):
@@ -69,7 +72,7 @@ def test_categories_are_sorted_points(model):
     assert display.axes_.tolist() == axes.tolist()
     term, ax = model.terms("no")[2], axes[0]
     (points,) = ax.containers
-    order = np.argsort(term.effect)
+    order = np.argsort(term.effect[:-1])
     np.testing.assert_allclose(points[0].get_xdata(), term.effect[order])
     assert [text.get_text() for text in ax.get_yticklabels()] == [term.labels[i] for i in order]
     assert ax.get_xlabel() == "added to the log odds of no"
@@ -79,7 +82,13 @@ def test_of_many_categories_the_furthest_are_drawn():
     effect = np.linspace(-1.0, 1.0, 40)
     names = tuple(f"place {at}" for at in range(40))
     term = AdditiveTerm(
-        name=3, labels=names, values=None, edges=None, effect=effect, error=np.full(40, 0.1)
+        name=3,
+        labels=names,
+        values=None,
+        edges=None,
+        effect=effect,
+        error=np.full(40, 0.1),
+        is_value=np.zeros(40, dtype=bool),
     )
     (ax,) = TermsDisplay([term]).plot().axes_
     assert ax.get_title() == "column 3 (15 of 40)"

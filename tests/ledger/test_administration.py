@@ -1,6 +1,7 @@
 """The commands that make a ledger, carve its budget, and price a release."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -97,7 +98,7 @@ def test_create_with_levels_and_an_order(run, tmp_path):
         (("--epsilon", "1"), 2, "--delta"),
         (("--epsilon", "1", "--delta", "1e-5", "--order", "x"), 2, "none of gaussian, renyi"),
         (("--epsilon", "-1", "--delta", "1e-5"), 1, "epsilon"),
-        (("--epsilon", "1", "--delta", "2"), 1, "delta=2.0"),
+        (("--epsilon", "1", "--delta", "2"), 1, "--delta 2.0"),
     ],
 )
 def test_create_refuses(run, tmp_path, arguments, status, message):
@@ -112,7 +113,7 @@ def test_a_weak_budget_is_a_note(run, tmp_path):
     path = tmp_path / "budget.ledger"
     status, _, errors = run("create", path, "--epsilon", 20, "--delta", "1e-5")
     assert status == 0
-    assert errors.startswith("note: epsilon=20 is a weak guarantee")
+    assert errors.startswith("note: --epsilon 20 is a weak guarantee")
 
 
 def test_children_are_carved_listed_and_closed(run, name, accountant):
@@ -196,6 +197,109 @@ def test_child_commands_refuse(run, tmp_path, arguments, message):
     assert status == 1
     assert message in errors
     assert digests(accountant) == before
+
+
+@pytest.mark.parametrize("order", ["gaussian", "inf", "4"])
+def test_a_part_of_the_whole_budget_is_carved(run, tmp_path, order):
+    path = tmp_path / "budget.ledger"
+    amount = ("--epsilon", 4, "--delta", "1e-5", "--order", order)
+    assert run("create", path, *amount)[0] == 0
+    for quarter in range(4):
+        asked = ("--share", "25%") if quarter % 2 else ("--parts", 4)
+        assert run("carve", path, f"quarter-{quarter}", *asked)[0] == 0
+    children = PrivacyAccountant.open(path).children()
+    epsilons = [child.epsilon for child in children.values()]
+    assert epsilons == pytest.approx([epsilons[0]] * 4)
+    assert PrivacyAccountant.open(path).remaining().share == pytest.approx(0, abs=1e-8)
+    status, _, errors = run("carve", path, "one-more", "--share", "0.25")
+    assert status == 1
+    assert "does not fit what is left" in errors
+
+
+def test_quarters_of_a_year_are_not_a_quarter_of_epsilon(run, name, accountant):
+    assert run("carve", name, "q1", "--parts", 4)[0] == 0
+    assert accountant.child("q1").epsilon == pytest.approx(0.4687, abs=1e-4)
+    assert accountant.remaining().share == pytest.approx(0.75)
+    # A part of a child is of the whole child, whatever was spent of it.
+    assert run("carve", name, "week", "--share", "50%", "--parent", "q1")[0] == 0
+    assert accountant.child("q1").remaining().share == pytest.approx(0.5)
+
+
+def test_a_part_of_a_budget_with_levels(run, tmp_path):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant({"low": 1.0, "high": 3.0}, 1e-5, ledger=path)
+    assert run("carve", path, "team", "--share", "10%")[0] == 0
+    shares = [level.share for level in accountant.remaining().values()]
+    assert shares == pytest.approx([0.9, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("--share", "120%"), "'120%' is no part of the budget: give a percentage up to 100%"),
+        (("--share", "25 percent"), "is no part of the budget"),
+        (("--share", "0"), "is no part of the budget"),
+        (("--parts", "0"), "'0' is not a number from 1 on"),
+        (("--parts", "2", "--share", "50%"), "not allowed with argument"),
+        ((), "one of the arguments --epsilon --share --parts is required"),
+    ],
+)
+def test_parts_that_are_none(run, name, asked, message):
+    status, _, errors = run("carve", name, "team", *asked)
+    assert status == 2
+    assert message in errors
+
+
+PRICE = ("price", "--mechanism", "GNMax")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("carve", "team", "--epsilon", 0.1),
+        ("carve", "large", "--epsilon", 20),
+        ("carve", "negative", "--epsilon", -1),
+        ("carve", "tiny", "--epsilon", 1e-80),
+        ("carve", "a/b", "--epsilon", 0.1),
+        ("carve", "levels", "--epsilon", "low=0.1"),
+        ("carve", "sealed", "--epsilon", 0.1, "--sealed", "--delta", 2),
+        ("carve", "sealed", "--share", "5%", "--sealed"),
+        ("carve", "new", "--epsilon", 0.1, "--delta", 1e-7),
+        ("begin", ""),
+        ("begin", "team"),
+        ("close", ""),
+        (*PRICE, "--sigma", -1),
+        (*PRICE, "--sigma", 0.001),
+        (*PRICE, "--sigma", 40, "--set", "weight=0"),
+    ],
+    ids=str,
+)
+def test_errors_are_in_the_words_of_the_command_line(run, tmp_path, arguments):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant.child("team", epsilon=0.2)
+    command, *rest = arguments
+    status, _, errors = run(command, path, *rest)
+    assert status in (1, 2)
+    # Neither arguments nor functions of Python.
+    assert not re.search(r"\b[a-z_]+=(?!E\b)\S|\(\)|accountant|None|True", errors), errors
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--epsilon", -1, "--delta", "1e-5"),
+        ("--epsilon", 1, "--delta", 2),
+        ("--epsilon", 1, "--delta", 0),
+        ("--epsilon", 1, "--delta", "1e-5", "--order", -3),
+        ("--epsilon", 0.001, "--delta", "1e-9", "--order", "renyi"),
+    ],
+    ids=str,
+)
+def test_errors_of_new_ledgers_are_in_its_words_too(run, tmp_path, asked):
+    status, _, errors = run("create", tmp_path / "budget.ledger", *asked)
+    assert status in (1, 2)
+    assert not re.search(r"\b[a-z_]+=(?!E\b)\S|\(\)|accountant|None|True", errors), errors
 
 
 def test_a_group_needs_its_division(run, tmp_path):

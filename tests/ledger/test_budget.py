@@ -92,3 +92,10 @@ def test_noise_can_not_repair_an_infinite_cost():
     accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
     with pytest.raises(BudgetExceededError, match="No amount of noise .* leave order as it is"):
         accountant.release(GaussianProportions(sigma=40.0), [[20, 10]])
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+def test_a_delta_that_promises_nothing_is_refused(order):
+    with pytest.raises(ValueError, match=r"delta=0\.99 is more than 0\.1, and promises nothing"):
+        PrivacyAccountant(1e-6, 0.99, order=order)
+    assert PrivacyAccountant(1.0, 0.1, order=order).spent().share == 0

@@ -49,7 +49,7 @@ def test_columns_say_how_they_were_read():
     age, since, job = fitted.columns_
     assert [each.kind for each in fitted.columns_] == ["number", "date", "category"]
     assert job.labels == ("clerk", "nurse", "others")
-    assert age.labels == fitted.terms()[0].labels
+    assert (*age.labels, "missing") == fitted.terms()[0].labels
     assert since.labels[0].startswith("up to 2015-")
     assert since.missing_share == POOL["since"].isna().mean()
     assert "datetime64" in since.dtype
@@ -206,8 +206,8 @@ def test_invalid_columns_cost_nothing(given, message):
         (np.full(300, np.nan), "no public row has it"),
         (np.repeat([f"town {at}" for at in range(150)], 2), "all are 'others'"),
         ([f"{at / 10:.1f}" for at in range(300)], "numbers as texts.*astype"),
-        ([f"{at % 20},0" for at in range(300)], "numbers as texts.*astype"),
-        ([*map(str, np.linspace(-1, 1e6, 290)), *["?"] * 10], "numbers as texts.*astype"),
+        ([f"{at % 20},0" for at in range(300)], "numbers as texts.*decimal=','"),
+        ([*map(str, np.linspace(-1, 1e6, 290)), *["?"] * 10], "numbers as texts.*to_numeric"),
         ([f"{at % 28 + 1}.{at % 12 + 1}.2013" for at in range(300)], "dates as texts.*to_datetime"),
         ([f"2013-01-{at % 28 + 1:02} 10:00" for at in range(300)], "dates as texts.*to_datetime"),
         (np.array([1, 2] * 150, dtype=object), "nearly all numbers"),
@@ -233,7 +233,6 @@ def test_columns_that_tell_little_are_warned_of_by_name(cells, note):
     [
         [str(at % 12) for at in range(300)],  # codes
         [f"{at % 40:05}" for at in range(300)],
-        [f"{at % 40} %" for at in range(300)],
         [["7", "seven", "eight"][at % 3] for at in range(300)],
     ],
 )
@@ -280,10 +279,10 @@ def test_terms_are_tables():
     terms = model().fit(X, Y, X_public=PublicData(POOL)).terms()
     frame = terms.to_frame()
     assert list(frame.columns) == ["column", "bin", "effect", "error"]
-    assert len(frame) == sum(len(term.effect) + 1 for term in terms)
+    assert len(frame) == sum(len(term.effect) for term in terms)
     job = frame[frame["column"] == "job"]
     assert list(job["bin"]) == ["clerk", "nurse", "others", "missing"]
-    np.testing.assert_array_equal(job["effect"][:3], terms[2].effect)
+    np.testing.assert_array_equal(job["effect"], terms[2].effect)
     assert "<table>" in terms._repr_html_()
     assert isinstance(terms, list)
 

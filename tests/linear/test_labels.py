@@ -142,7 +142,7 @@ def test_private_scores_of_labels():
     score = found.score_private(TEST, ANSWERS, epsilon=1.0)
     assert abs(score.accuracy - found.score(TEST, ANSWERS)) < 0.02
     with pytest.raises(ValueError, match="several labels"):
-        found.confusion_private(TEST, ANSWERS)
+        found.confusion_private(TEST, ANSWERS, share=0.05)
 
 
 @pytest.mark.parametrize(

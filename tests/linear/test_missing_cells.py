@@ -119,7 +119,7 @@ def test_holes_are_learned_that_no_public_row_has(public):
     model = classifier(**given).fit(X, Y, X_public=pool)
     assert model.score(TEST, ANSWERS) > BEST - 0.03
     for term in model.terms():
-        others = np.abs(term.effect[: None if term.edges is not None else 2])
+        others = np.abs(term.effect[: -1 if term.edges is not None else 2])
         assert term.missing > 0.8 > others.max()
         assert 0.02 < term.missing_error < 0.3
 
@@ -160,7 +160,7 @@ def test_missing_cells_of_monotone_columns_are_free():
     pool = PublicData(table(300, 2)[0])
     model = classifier(monotonic_cst={"size": 1}).fit(X, Y, X_public=pool)
     (size, *_) = model.terms()
-    assert (np.diff(size.effect) >= -1e-9).all()
+    assert (np.diff(size.effect[:-1]) >= -1e-9).all()
     assert size.missing > 0.8
 
 
@@ -170,7 +170,7 @@ def test_a_column_without_any_public_cell_tells_only_whether_a_cell_is_there(emp
     pool = table(300, 2)[0].assign(**{empty: None if empty == "kind" else np.nan})
     model = classifier(check_public_rows=False).fit(X, Y, X_public=PublicData(pool))
     term = next(term for term in model.terms() if term.name == empty)
-    assert len(term.effect) == 1
+    assert len(term.effect) == 2
     assert term.missing > 0.8
     assert model.score(TEST, ANSWERS) > BEST - 0.03
 

@@ -122,7 +122,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_predictions_are_monotone(case):
     kind, given = CASES[case]
-    model = fitted(kind, COLUMNS, **given)
+    if case == "labels":  # one of them falls with the gain
+        with pytest.warns(UserWarning, match="the effect of 'gain' clearly goes the other way"):
+            model = fitted(kind, COLUMNS, **given)
+    else:
+        model = fitted(kind, COLUMNS, **given)
     # Exactly, also between rows that differ by one unit in the last place, and at single values.
     assert (worst_moves(model, COLUMNS) >= 0).all()
     # The function still moves, in columns without a direction both ways.
@@ -282,6 +286,89 @@ def test_invalid_constraints_are_refused_before_spending(cst, message, given):
     assert not budget.entries()
 
 
+def fitted_on_texts(cst, classes):
+    """Return a model of two classes of texts, of which "up to" is the last in sorted order."""
+    (X, number), budget = table(), PrivacyAccountant(1.0, 1e-5)
+    model = CLASSES(
+        classes=classes,
+        monotonic_cst=cst,
+        interactions=0,
+        check_public_rows=False,
+        accountant=budget,
+        random_state=0,
+    )
+    y = np.where(number > 1.5, "more", "up to")
+    return model, lambda: model.fit(X, y, X_public=PublicData(table(300, 1)[0]))
+
+
+@pytest.mark.parametrize("classes", [["up to", "more"], ["more", "up to"], None])
+@pytest.mark.parametrize(
+    ("cst", "sign"),
+    [({"gain": "more"}, 1), ({"gain": "up to"}, -1), (["more", 0, 0, 0, 0], 1)],
+)
+def test_the_class_that_rises_is_named(classes, cst, sign):
+    model, fit = fitted_on_texts(cst, classes)
+    if sign < 0:
+        with pytest.warns(UserWarning, match="'gain' clearly goes the other way"):
+            fit()
+    else:
+        fit()
+    assert model.classes_.tolist() == ["more", "up to"]
+    rises = -moves(model, "gain")  # decision_function is that of "up to"
+    assert (sign * rises >= 0).all()
+    assert (np.abs(rises) > 0).any() == (sign > 0)
+
+
+@pytest.mark.parametrize("cst", [{"gain": 1}, [-1, 0, 0, 0, 0]])
+def test_a_number_does_not_name_a_class_that_is_sorted_elsewhere(cst):
+    message = "does not say which class rises: classes are sorted.*: 'up to' or 'more'"
+    model, fit = fitted_on_texts(cst, ["up to", "more"])
+    with pytest.raises(ValueError, match=message):
+        fit()
+    # Learned classes are not quoted.
+    learned, fit_learned = fitted_on_texts(cst, None)
+    with pytest.raises(ValueError, match="does not say which class rises") as refused:
+        fit_learned()
+    assert "'more'" not in str(refused.value)
+    assert not model.accountant.entries()
+    assert not learned.accountant.entries()
+    # Classes that were named in sorted order are counted as scikit-learn counts them.
+    ordered, fit_ordered = fitted_on_texts({"gain": -1}, ["more", "up to"])
+    fit_ordered()
+    assert (moves(ordered, "gain") <= 0).all()
+
+
+def test_another_text_is_no_class():
+    model, fit = fitted_on_texts({"gain": "much"}, ["more", "up to"])
+    with pytest.raises(ValueError, match="'much' is none of the classes.*'up to' or 'more'"):
+        fit()
+    assert not model.accountant.entries()
+
+
+@pytest.mark.parametrize(("value", "sign"), [(True, 1), (False, -1), (np.False_, -1), (-1, -1)])
+def test_booleans_name_the_class_that_rises(value, sign):
+    X, number = table()
+    model = CLASSES(
+        classes=[False, True],
+        monotonic_cst={"gain": value},
+        interactions=0,
+        check_public_rows=False,
+        accountant=PrivacyAccountant(1.0, 1e-5),
+    ).fit(X, (number > 1.5) == (sign > 0), X_public=PublicData(table(300, 1)[0]))
+    assert (sign * moves(model, "gain") >= 0).all()
+    assert np.abs(moves(model, "gain")).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "direction", "labels"),
+    [(CLASSES, -1, False), (NUMBERS, -1, False), (CLASSES, -1, True), (CLASSES, 1, True)],
+)
+def test_a_direction_against_a_clear_effect_is_warned_of(kind, direction, labels):
+    # One of the labels falls, and two rise.
+    with pytest.warns(UserWarning, match="the effect of 'gain' clearly goes the other way"):
+        fitted(kind, {"gain": direction, "height": direction}, labels=labels)
+
+
 @pytest.mark.parametrize("features", ["linear", "kernel"])
 def test_features_without_effects_of_columns_are_refused(features):
     with pytest.raises(ValueError, match="needs features='additive'"):
@@ -309,9 +396,10 @@ def test_an_array_without_names_takes_no_names():
     with pytest.raises(ValueError, match="Pass monotonic_cst as an integer array instead"):
         model.fit(X[200:], X[200:, 0] > 0, X_public=PublicData(X[:200]))
     # The positive class is the second one.
-    model.set_params(monotonic_cst=[-1, 0]).fit(
-        X[200:], X[200:, 0] > 0, X_public=PublicData(X[:200])
-    )
+    with pytest.warns(UserWarning, match="the effect of 0 clearly goes the other way"):
+        model.set_params(monotonic_cst=[-1, 0]).fit(
+            X[200:], X[200:, 0] > 0, X_public=PublicData(X[:200])
+        )
     grid = np.column_stack([np.linspace(-3, 3, 100), np.zeros(100)])
     assert (np.diff(model.predict_proba(grid)[:, 1]) <= 0).all()
     # All that was rising is flat.

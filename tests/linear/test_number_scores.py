@@ -93,21 +93,23 @@ def test_what_cannot_be_paid_is_refused(fitted):
     entries = len(fitted.accountant.entries())
     for given, error, message in (
         ({"sigma": 1e-3}, BudgetExceededError, "Nothing was released"),
-        ({"largest_error": -1.0}, ValueError, "largest_error=-1"),
-        ({"owners": range(N)}, ValueError, "owners was given"),
-        ({"level": 2}, ValueError, "level=2"),
+        ({"share": 0.05, "largest_error": -1.0}, ValueError, "largest_error=-1"),
+        ({"share": 0.05, "owners": range(N)}, ValueError, "owners was given"),
+        ({"share": 0.05, "level": 2}, ValueError, "level=2"),
     ):
         with pytest.raises(error, match=message):
             fitted.score_private(X, Y, **given)
     assert not fitted.price_score(N, sigma=1e-3).fits
     with pytest.raises(ValueError, match="NaN"):
-        fitted.score_private(X, np.where(np.arange(N) == 3, np.nan, Y))
+        fitted.score_private(X, np.where(np.arange(N) == 3, np.nan, Y), share=0.05)
     with pytest.raises(ValueError, match="y has the index of X in another order"):
-        fitted.score_private(X, pd.Series(Y)[::-1])
+        fitted.score_private(X, pd.Series(Y)[::-1], share=0.05)
     with pytest.raises(ValueError, match="another budget than the one of the fit"):
-        copy(fitted).set_params(accountant=PrivacyAccountant(9.0, 1e-5)).score_private(X, Y)
+        copy(fitted).set_params(accountant=PrivacyAccountant(9.0, 1e-5)).score_private(
+            X, Y, share=0.05
+        )
     with pytest.raises(ValueError, match="accountant=None"):
-        copy(fitted).set_params(accountant=None).score_private(X, Y)
+        copy(fitted).set_params(accountant=None).score_private(X, Y, share=0.05)
     assert len(fitted.accountant.entries()) == entries
 
 
@@ -119,7 +121,7 @@ def test_owners_are_averaged():
     assert (score.n, score.unit) == (N // 3, "owner")
     assert score.r2 == pytest.approx(true_r2(of_owners, X, Y), abs=0.05)
     with pytest.raises(ValueError, match="Pass owners="):
-        of_owners.score_private(X, Y)
+        of_owners.score_private(X, Y, share=0.05)
 
 
 @pytest.mark.parametrize("cell", [np.nan, None, np.inf, -1e300, "x", 1j, [1.0]], ids=repr)

@@ -195,11 +195,11 @@ def test_terms_are_piecewise_linear(fitted):
     assert work.labels[-1] == "others"
     assert gain.values.tolist() == [0.0]
     truth = 8 * np.abs(age.knots - 50) / 20
-    difference = age.effect - (truth - truth.mean())
+    difference = age.effect[:-1] - (truth - truth.mean())
     assert np.abs(difference).max() < 1.0
     # Errors are known: most effects are within two of them.
-    assert np.mean(np.abs(difference) < 2 * age.error) > 0.7
-    assert age.effect.mean() == pytest.approx(0, abs=1e-9)
+    assert np.mean(np.abs(difference) < 2 * age.error[:-1]) > 0.7
+    assert age.effect[:-1].mean() == pytest.approx(0, abs=1e-9)
     display = TermsDisplay.from_estimator(fitted, columns=["age", "work"])
     assert len(display.axes_) == 2
 

@@ -286,5 +286,5 @@ def test_learned_classes_warn_of_a_leak():
 
 
 def test_many_public_rows_are_thinned_out(monkeypatch):
-    monkeypatch.setattr(_feature_maps, "_MOST_PUBLIC_ROWS", 100)
+    monkeypatch.setattr(_feature_maps, "MOST_PUBLIC_ROWS", 100)
     assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.05

@@ -387,5 +387,5 @@ def test_another_number_of_rows_is_refused_before_anything_is_spent(rows_per_cal
     model.set_params(rows_per_call="auto", epsilon=5.0).fit(numbers, LABELS, X_public=pool)
     n_entries = len(accountant.entries())
     with pytest.raises(ValueError, match="rows_per_call"):
-        model.score_private(numbers, LABELS, rows_per_call=rows_per_call)
+        model.score_private(numbers, LABELS, rows_per_call=rows_per_call, share=0.05)
     assert len(accountant.entries()) == n_entries

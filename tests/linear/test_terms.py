@@ -42,29 +42,34 @@ def model():
 def test_terms_are_the_coefficients_column_by_column(model):
     terms = model.terms()
     assert [term.name for term in terms] == ["age", "gain", "work"]
-    sizes = [len(term.effect) + 1 for term in terms]  # the last of a column: missing cells
+    sizes = [len(term.effect) for term in terms]
     for term, raw, error in zip(
         terms,
         np.split(model.coef_[0], np.cumsum(sizes)[:-1]),
         np.split(model.coef_error_[0], np.cumsum(sizes)[:-1]),
         strict=True,
     ):
-        raw, missing, error = raw[:-1], raw[-1], error[:-1]
         assert len(term.labels) == len(term.effect) == len(raw)
-        np.testing.assert_allclose(term.effect, raw - raw.mean())
-        assert term.missing == pytest.approx(missing - raw.mean())
+        # By the number; the last of a column: missing cells.
+        order = [1, 0, *range(2, len(raw))] if term.name == "gain" else range(len(raw))
+        np.testing.assert_allclose(term.effect, (raw - raw[:-1].mean())[order])
+        assert (term.labels[-1], term.missing) == ("missing", term.effect[-1])
+        assert term.missing_error == term.error[-1]
+        error = error[order]
         # What bins share is left out, and that is the most of it.
-        assert (term.error < error).all()
-        assert term.error.mean() < 0.7 * error.mean()
+        assert (term.error < error)[:-1].all()
+        assert term.error[:-1].mean() < 0.7 * error[:-1].mean()
     age, gain, work = terms
     assert (len(age.values), len(age.edges)) == (0, 4)
     assert gain.values.tolist() == [0.0]
-    assert len(gain.effect) == 1 + len(gain.edges) + 1
+    assert len(gain.effect) == 1 + len(gain.edges) + 1 + 1
+    assert gain.labels[1] == "0"
+    assert gain.is_value.tolist() == [label == "0" for label in gain.labels]
     assert (work.values, work.edges) == (None, None)
-    assert work.labels == ("none", "own", "state", "others")
+    assert work.labels == ("none", "own", "state", "others", "missing")
     # What was planted is found, far outside the band.
-    assert age.effect[-1] - age.effect[0] > 2
-    assert gain.effect[:2].max() < gain.effect[2:].min() - 1  # 0, and what is next to it
+    assert age.effect[-2] - age.effect[0] > 2
+    assert gain.effect[:2].max() < gain.effect[2:-1].min() - 1  # 0, and what is next to it
     assert work.labels[work.effect.argmax()] == "own"
 
 
@@ -77,8 +82,8 @@ def test_scores_are_sums_of_terms(model):
         if term.edges is None:
             at = np.array([term.labels.index(each) for each in column])
         else:
-            at = np.searchsorted(term.edges, column) + len(term.values)
-            for place, value in enumerate(term.values):
+            at = np.flatnonzero(~term.is_value)[np.searchsorted(term.edges, column)]
+            for place, value in zip(np.flatnonzero(term.is_value), term.values, strict=True):
                 at[column == value] = place
         added += term.effect[at]
     # Up to what all rows have in common.
@@ -108,7 +113,7 @@ def test_terms_of_several_classes_need_a_target():
     with pytest.raises(ValueError, match="target=None, and there are more than two classes"):
         model.terms()
     raw = model.coef_[2, :3]
-    np.testing.assert_allclose(model.terms(2)[0].effect, raw - raw.mean())
+    np.testing.assert_allclose(model.terms(2)[0].effect[:-1], raw - raw.mean())
 
 
 def test_other_features_have_no_terms():
@@ -121,7 +126,7 @@ def test_other_features_have_no_terms():
     [
         ([], [1.5, 2.5, 7.2], ["up to 1", "2", "3 to 7", "8 and more"]),
         # An interval has its upper end.
-        ([0], [3, 6.7], ["0", "up to 3", "4 to 6", "7 and more"]),
+        ([0], [3, 6.7], ["up to 3", "0", "4 to 6", "7 and more"]),
         ([], [2.2, 2.9, 5], ["up to 2", "no integer (2.2 to 2.9)", "3 to 5", "6 and more"]),
         ([4], [], ["4", "others"]),
         ([], [], ["all"]),
@@ -132,6 +137,26 @@ def test_labels_of_integers_name_those_of_a_bin(values, edges, labels):
     ranks = np.arange(len(values) + len(edges) + 1) / 10
     bins = NumberBins("x", values, edges, ranks, is_integer=True)
     assert bins.labels() == labels
+
+
+@pytest.mark.parametrize(
+    ("values", "edges", "labels"),
+    [
+        ([0.3, 0.9], [0.5, 0.7], ["up to 0.5", "0.3", "0.5 to 0.7", "above 0.7", "0.9"]),
+        ([0.5], [0.5, 0.7], ["up to 0.5", "0.5", "0.5 to 0.7", "above 0.7"]),
+        ([-0.0], [-1, 2], ["up to -1", "-1 to 2", "0", "above 2"]),
+        ([], [-3, -0.0], ["up to -3", "-3 to 0", "above 0"]),
+    ],
+)
+@pytest.mark.parametrize("is_integer", [False, True])
+def test_labels_rise_and_have_no_negative_zero(values, edges, labels, is_integer):
+    values, edges = np.array(values, dtype=float), np.array(edges, dtype=float)
+    ranks = np.arange(len(values) + len(edges) + 1) / 10
+    shown = NumberBins("x", values, edges, ranks, is_integer).labels()
+    if is_integer:
+        assert "-0" not in " ".join(shown).split()
+    else:
+        assert shown == labels
 
 
 def test_merged_integers_are_named():
@@ -153,7 +178,7 @@ def test_columns_of_integers_are_labelled_by_them():
         classes=[0, 1], accountant=PrivacyAccountant(4.0, 1e-5), interactions=0, n_bins=8
     ).fit(X[300:], X["kids"][300:] > 2, X_public=PublicData(X[:300]))
     kids, pay, visits = model.terms()
-    assert kids.labels == ("up to 0", "1", "2", "3", "4 and more")
+    assert kids.labels == ("up to 0", "1", "2", "3", "4 and more", "missing")
     assert all("." not in text for text in visits.labels)
     assert "." in pay.labels[1]
-    assert [term.labels for term in model.terms()] == [each.labels for each in model.columns_]
+    assert [term.labels[:-1] for term in model.terms()] == [each.labels for each in model.columns_]

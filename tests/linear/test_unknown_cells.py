@@ -84,7 +84,9 @@ def test_a_score_on_rows_in_other_units_warns_before_it_is_paid():
         pytest.warns(UserWarning, match="'age'.*If X is private, so is this warning"),
         pytest.raises(BudgetExceededError),
     ):
-        model.score_private(ROWS.assign(age=ROWS["age"] * 100), np.zeros(100, dtype=int))
+        model.score_private(
+            ROWS.assign(age=ROWS["age"] * 100), np.zeros(100, dtype=int), share=0.05
+        )
 
 
 @pytest.mark.filterwarnings("ignore:more than a quarter of the cells of X do not fit")
@@ -112,7 +114,9 @@ def test_a_score_on_rows_with_other_spellings_warns_once():
         classes=[0, 1], epsilon=3.0, accountant=PrivacyAccountant(4.0, 1e-5)
     ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
     with pytest.warns(UserWarning, match="'sex'.*If X is private, so is this warning") as caught:
-        model.score_private(X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int))
+        model.score_private(
+            X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int), share=0.05
+        )
     assert len(caught) == 1
 
 
@@ -133,5 +137,33 @@ def test_rare_categories_are_not_absent(spelt):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, (X["delay"] > 1).astype(int), X_public=PublicData(pool))
-    absent = [each for each in caught if "no public category of 'plane'" in str(each.message)]
+    absent = [
+        each
+        for each in caught
+        if "next to no private row has a public category of 'plane'" in str(each.message)
+    ]
     assert bool(absent) == (spelt is str.lower)
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearRegression])
+@pytest.mark.parametrize("present", [True, False])
+def test_public_categories_without_an_effect_are_not_absent(kind, present):
+    """Their residuals sum to noise, those of others do not."""
+    rng = np.random.default_rng(0)
+
+    def incomes(n_rows, unit):
+        known = np.char.add(rng.choice(["30", "50"], n_rows), unit)
+        return np.where(rng.random(n_rows) < 0.3, [f"{at}!" for at in range(n_rows)], known)
+
+    X = pd.DataFrame({"income": incomes(6_000, ",000"), "age": rng.normal(size=6_000)})
+    other = X["income"].str.endswith("!")
+    pool = pd.DataFrame({"income": incomes(300, ",000" if present else "k"), "age": 0.0})
+    pool["age"] = rng.normal(size=300)
+    y = np.where(other, 1, X.groupby("income").cumcount() % 2)
+    given = {"accountant": PrivacyAccountant(2.0, 1e-5), "check_public_rows": False}
+    given |= {"classes": [0, 1]} if kind is PrivateLogisticRegression else {"target_bounds": (0, 1)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind(**given).fit(X, y, X_public=PublicData(pool))
+    absent = [each for each in caught if "public category of 'income'" in str(each.message)]
+    assert bool(absent) == (not present)

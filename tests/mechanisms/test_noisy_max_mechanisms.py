@@ -214,6 +214,8 @@ def test_bad_parameters(make, message):
         (np.ma.masked_array([[1, 2]], mask=[[True, False]]), "a masked array.*give a plain array"),
         (sparse.csr_array([[1, 2]]), r"sparse matrix; pass counts.toarray\(\)"),
         ([[2**53, 0]], "too coarse for noise of sigma(_threshold)?=1: it would be rounded away"),
+        ([[90, 10], [0.3, 0.7]], "a row that sums to one vote or less, in parts: shares"),
+        ([[0.2, 0.3]], "a row that sums to one vote or less, in parts: shares"),
     ],
 )
 @pytest.mark.parametrize("kind", ["vote", "threshold", "turns"])
@@ -225,6 +227,14 @@ def test_bad_counts(counts, message, kind):
     }[kind]
     with pytest.raises(ValueError, match=message):
         mechanism.check_counts(counts)
+
+
+def test_one_vote_of_any_weight_is_a_count():
+    for counts, weight in (([[1, 0]], 1.0), ([[0.5, 0]], 0.5), ([[0, 0]], 1.0)):
+        assert GNMax(sigma=9, weight=weight).check_counts(counts).tolist() == counts
+    levels = {"strict": 0.25, "generous": 1.0}
+    votes = GNMax(sigma=9, weight=levels).check_counts([[0.25, 0.5]])
+    assert votes.sum() == 0.75
 
 
 def test_counts_of_a_billion():

@@ -307,7 +307,7 @@ def test_bad_parameters(make, message):
 )
 def test_bad_counts_are_refused_and_nothing_is_spent(counts, message):
     mechanism = DirichletProportions(concentration=1, min_count=2, epsilon=1)
-    accountant = PrivacyAccountant(1, 0.5, unit="label", order=np.inf)
+    accountant = PrivacyAccountant(1, 0.05, unit="label", order=np.inf)
     with pytest.raises(ValueError, match=message):
         accountant.release(mechanism, counts)
     assert not accountant.entries()

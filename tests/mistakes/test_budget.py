@@ -90,7 +90,7 @@ MISTAKES = (
     Mistake(
         "accountant taken away before a score",
         r"accountant=None.*PrivacyAccountant.open\(path\) of the ledger",
-        lambda _: logistic(None).score_private(X, LABELS),
+        lambda _: logistic(None).score_private(X, LABELS, share=0.05),
     ),
     Mistake(
         "epsilon as accountant",
@@ -238,6 +238,6 @@ def test_a_score_of_few_rows_is_too_dear_and_the_budget_not_used_up():
     model = logistic(accountant, epsilon=accountant.epsilon_per_fit(share=0.4), rounds=0)
     model.fit(X, LABELS, X_public=POOL)
     with pytest.raises(BudgetExceededError, match="less is left") as e:
-        model.score_private(X[:20], LABELS[:20])
+        model.score_private(X[:20], LABELS[:20], sigma=1.0)
     assert "used up" not in str(e.value)
-    model.score_private(X, LABELS)
+    model.score_private(X, LABELS, sigma=model.price_score(len(LABELS)).sigma)

@@ -201,7 +201,7 @@ def fitted():
 def test_a_score_of_other_labels(fitted, score, y):
     before = len(fitted.accountant.entries())
     with pytest.raises(ValueError, match="most labels in y are none of .*Give labels as those of"):
-        getattr(fitted, score)(X, y)
+        getattr(fitted, score)(X, y, share=0.05)
     assert len(fitted.accountant.entries()) == before
 
 
@@ -212,12 +212,12 @@ def test_a_score_with_missing_labels(fitted, score, missing):
     y = LABELS.astype(object)
     y[3] = missing
     with pytest.raises(ValueError, match="NaN or None.*Leave rows without one out.*Nothing was"):
-        getattr(fitted, score)(X, y)
+        getattr(fitted, score)(X, y, share=0.05)
     assert len(fitted.accountant.entries()) == before
 
 
 def test_a_score_with_a_few_other_labels(fitted):
     few = np.where(np.arange(N) % 3, LABELS, 9)
     with pytest.warns(UserWarning, match="217 of 650 labels in y are none of .*wrong answers"):
-        assert fitted.score_private(X, few).accuracy < 0.8
-    fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9))
+        assert fitted.score_private(X, few, share=0.05).accuracy < 0.8
+    fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9), share=0.05)

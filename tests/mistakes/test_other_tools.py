@@ -34,14 +34,14 @@ AGES = X[:, 0]
 
 
 def items(name, message, counts=VISITS, k=1, **options):
-    options = {"mechanism": "exponential", **options}
+    options = {"mechanism": "exponential", "share": 0.5, **options}
     return Mistake(
         f"items: {name}", message, lambda a: private_top_k(counts, k, accountant=a, **options)
     )
 
 
 def quantiles(name, message, X=X, q=0.5, **options):
-    options = {"bounds": (-4, 4), **options}
+    options = {"bounds": (-4, 4), "share": 0.5, **options}
     return Mistake(
         f"quantiles: {name}", message, lambda a: private_quantiles(X, q, accountant=a, **options)
     )
@@ -93,22 +93,27 @@ MISTAKES = (
         "an unknown mechanism", "mechanism='laplace' is unknown; use one of", mechanism="laplace"
     ),
     items("an unknown domain", "domain='public' is unknown; use", domain="public"),
-    items("epsilon as text", "epsilon='1' must be a finite number", epsilon="1"),
+    items("epsilon as text", "epsilon='1' must be a finite number", epsilon="1", share=None),
+    items("no amount", r"needs the amount .*share=0.05 .*share='rest'", share=None),
+    items("two amounts", "epsilon=0.2 and share=0.5: give one", epsilon=0.2),
+    items("a percentage", "share=20 must be .*of at most 1", share=20),
+    items("another word", "share='all' is unknown.*'rest'", share="all"),
+    quantiles("no amount", r"needs the amount .*share=0.05 .*share='rest'", share=None),
     Mistake(
         "items: no accountant",
         "accountant=None must be a PrivacyAccountant",
-        lambda _: private_top_k(VISITS, 1, accountant=None),
+        lambda _: private_top_k(VISITS, 1, accountant=None, share="rest"),
     ),
     Mistake(
         "items: visits of owners",
         "unit='owner', but counts are added up already.*owners=, one owner id per row",
-        lambda a: private_top_k(VISITS, 1, accountant=a),
+        lambda a: private_top_k(VISITS, 1, accountant=a, share="rest"),
         budget={"unit": "owner"},
     ),
     Mistake(
         "items: a table of visits of owners",
         "unit='owner', but a row .* several of an owner.*owners=, one owner id per row",
-        lambda a: private_top_k(pd.get_dummies(EVENTS["item"]), 1, accountant=a),
+        lambda a: private_top_k(pd.get_dummies(EVENTS["item"]), 1, accountant=a, share="rest"),
         budget={"unit": "owner"},
     ),
     quantiles("in percent", "must hold levels between 0 and 1.*Use 0.01", q=[25, 50]),
@@ -121,7 +126,7 @@ MISTAKES = (
         bounds=(AGES.min(), AGES.max()),
     ),
     proportions("epsilon as text", "epsilon='1' must be a finite number", epsilon="1"),
-    proportions("one class", "must be a list of two or more", classes=[0]),
+    proportions("one class", "holds 1 class", classes=[0]),
     proportions("words for 0 and 1", "name all classes there are", classes=["no", "yes"]),
     proportions("labels without bags", "Bags.from_groups makes bags", LABELS),
     proportions("a budget of rows", "unit='label'.* is another budget", accountant="row"),
@@ -173,7 +178,7 @@ MISTAKES = (
     unfitted(
         "predict_private", "call fit with private", lambda a: teachers(a).predict_private(ROWS)
     ),
-    unfitted("scores", "Call 'fit'", lambda a: logistic(a).score_private(X, LABELS)),
+    unfitted("scores", "Call 'fit'", lambda a: logistic(a).score_private(X, LABELS, share=0.05)),
 )
 
 
@@ -194,7 +199,7 @@ FITTED = {
     "one row as a vector": (lambda model: model.predict(X[0]), "reshape"),
     "epsilon as text": (lambda model: model.score_private(X, LABELS, epsilon="1"), "epsilon='1'"),
     "fewer rows than labels": (
-        lambda model: model.score_private(X[:9], LABELS),
+        lambda model: model.score_private(X[:9], LABELS, share=0.05),
         "give a prediction for each private label",
     ),
 }

@@ -91,7 +91,7 @@ MISTAKES = (
         r"owners\[0\] and owners\[1\] .*two owners.*owners.str.strip.*NOT FOR PUB",
         ["Ann", "ann ", *map(str, OWNERS[2:])],
     ),
-    owners("one owner of all rows", "Use about|lower n_teachers", np.zeros(N, dtype=int)),
+    owners("one owner of all rows", "Use about|Use more rows", np.zeros(N, dtype=int)),
     Mistake(
         "groups for owners", "'groups'; it takes X, y, X_public, owners", data={"groups": OWNERS}
     ),

@@ -84,7 +84,7 @@ MISTAKES = (
     ),
     pool(
         "one row repeated",
-        r"tell a model little: 0 .constant.*columns=\[...\]",
+        r"tell a model little, or something wrong: 0 .constant.*columns=\[...\]",
         np.tile(ROWS[:1], (120, 1)),
         LINEAR,
     ),

@@ -137,5 +137,7 @@ def test_damping_and_covariance_come_from_left_out_bags(monkeypatch):
         bags = gram.select(training)
         means = class_means(P[training], bags, None, "class_mean", effect, (chosen.damping,))[0]
         pulled = means.dual_mixture.T @ gram.products[training, out][:, None]
-        off[out] = _ratio_fit.signed_ratios(means, bags, pulled)[0] - P[out]
+        off[out] = (
+            _ratio_fit.signed_ratios(means, bags, pulled, P[training].mean(axis=0))[0] - P[out]
+        )
     np.testing.assert_allclose(chosen.covariance, off.T @ off / 20)

@@ -77,6 +77,55 @@ def test_intervals_with_features_cover_at_their_rate(options, n_worlds):
     assert abs(rate - 0.9) < 0.06
 
 
+@pytest.mark.filterwarnings("ignore::secretballot.quantification.MisfitWarning")  # by chance
+@pytest.mark.parametrize("target", ["group", "population"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 10])
+def test_intervals_of_small_groups_cover_at_their_rate(size, target):
+    """The variance of a few instances is hardly known from these."""
+    n_worlds, inside, widths = 25, [], []
+    for seed in range(n_worlds):
+        estimator = simulated(seed)[0]
+        rng = np.random.default_rng([seed, size])
+        wanted = rng.dirichlet(np.full(3, 0.7), size=8)
+        counts = np.array([rng.multinomial(size, p) for p in wanted])
+        groups = [draw(rng, c) for c in counts]
+        ratios, lower, upper = estimator.predict_interval(groups, target=target)
+        np.testing.assert_allclose(ratios, estimator.predict(groups), atol=1e-9)
+        truth = counts / size if target == "group" else wanted
+        inside.append((lower <= truth) & (truth <= upper))
+        widths.append(upper - lower)
+    n_groups = 8 * n_worlds  # whose three ratios may be covered together
+    assert np.mean(inside) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / n_groups)
+    assert np.mean(widths) < {1: 0.99, 2: 0.95, 3: 0.9, 5: 0.8, 10: 0.7}[size]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "linear"},
+        {"features": "rff"},
+        {"solver": "bag_mixture"},
+        {"group_effects": True},
+        {"group_effects": True, "kernel": "linear"},
+    ],
+    ids=str,
+)
+def test_of_constant_features_nothing_but_the_bags_is_known(value, options):
+    P = np.array([[0.8, 0.2], [0.7, 0.3], [0.6, 0.4], [0.9, 0.1]])
+    bags = [np.full((20, 3), value)] * 4
+    with pytest.warns(UserWarning, match="can't be told apart"):
+        model = MMDClassRatioEstimator(random_state=0, **options).fit(bags, P)
+    groups = [np.full((size, 3), value) for size in (1, 2, 20)]
+    for target in ("group", "population"):
+        ratios, lower, upper = model.predict_interval(groups, target=target)
+        np.testing.assert_allclose(ratios, [[0.75, 0.25]] * 3, atol=1e-4)
+        np.testing.assert_allclose(ratios, model.predict(groups), atol=1e-4)
+        np.testing.assert_array_equal(lower, 0)
+        np.testing.assert_array_equal(upper, 1)
+
+
 def test_intervals_for_a_population_are_wider():
     rate, width, _ = coverage(0.9, 24, target="population")
     _, narrower, _ = coverage(0.9, 10)
@@ -160,7 +209,9 @@ def test_noise_of_the_proportions_moves_ratios_as_much_as_intervals_say():
         A = unmix(P + noise, gram, covariance)
         M = A.T @ P @ centres
         inverse = inverse_above(*class_directions(M @ M.T), np.zeros(2))
-        estimates.append(fit_signed(M @ M.T, M @ (true_ratios @ centres).T, inverse))
+        estimates.append(
+            fit_signed(M @ M.T, M @ (true_ratios @ centres).T, inverse, P.mean(axis=0))
+        )
     low, high = np.quantile(estimates, [0.05, 0.95], axis=0)
     inside = (lower > 0) & (upper < 1)
     assert inside.sum() >= 4

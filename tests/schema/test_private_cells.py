@@ -138,7 +138,9 @@ def scores(X, form):
 def quantiles(X, form):
     names = {"frame": "ab", "polars": "ab"}.get(form, (0, 1))
     bounds, budget = dict.fromkeys(names, (-1, 1)), PrivacyAccountant(50.0, 1e-5)
-    return private_quantiles(X, bounds=bounds, accountant=budget, random_state=0).values
+    return private_quantiles(
+        X, bounds=bounds, accountant=budget, random_state=0, share="rest"
+    ).values
 
 
 ASKED = {

@@ -48,17 +48,23 @@ USES = {
     "score of numbers": lambda: scored(regressor, TABLE["age"] + 1, "score_private"),
     "quantiles": lambda: (
         lambda copy: private_quantiles(
-            copy(TABLE), bounds=(0, 100), accountant=PrivacyAccountant(1.0, 1e-5)
+            copy(TABLE), bounds=(0, 100), accountant=PrivacyAccountant(1.0, 1e-5), share="rest"
         )
     ),
     "quantiles of one column": lambda: (
         lambda copy: private_quantiles(
-            copy(TABLE["age"]), bounds=(0, 100), accountant=PrivacyAccountant(1.0, 1e-5)
+            copy(TABLE["age"]),
+            bounds=(0, 100),
+            accountant=PrivacyAccountant(1.0, 1e-5),
+            share="rest",
         )
     ),
     "top k": lambda: (
         lambda copy: private_top_k(
-            copy(pd.get_dummies(TABLE["age"])), 2, accountant=PrivacyAccountant(1.0, 1e-5)
+            copy(pd.get_dummies(TABLE["age"])),
+            2,
+            accountant=PrivacyAccountant(1.0, 1e-5),
+            share="rest",
         )
     ),
     "bags": lambda: lambda copy: Bags.from_groups(None, copy(LABELS), copy(PLACE)),
@@ -81,7 +87,9 @@ def test_owners_may_have_copies():
     table = thrice(TABLE)
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
-        private_quantiles(table, bounds=(0, 100), accountant=accountant, owners=table.index)
+        private_quantiles(
+            table, bounds=(0, 100), accountant=accountant, owners=table.index, share="rest"
+        )
 
 
 @pytest.mark.parametrize("columns", ["age", ["age"], ["age", "hours"]])

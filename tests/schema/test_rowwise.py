@@ -163,6 +163,23 @@ def test_rounding_behind_classes_shows_at_border_rows():
         assert by_frame.rows_per_call == 1
 
 
+def test_border_rows_of_integers_are_integers():
+    def by_place(model, X):
+        """Classes that depend on the place for a first column of 3000 alone."""
+        return (X[:, 0] + np.arange(len(X)) / 250 > 3000.9).astype(int)[:, None]
+
+    X = 100 * np.arange(300).reshape(-1, 1) % 6_000 + np.array([[50, 7]])
+    columns = ["x", "y"]
+    for make in (np.array, pd.DataFrame, pl.DataFrame):
+        names = (
+            {} if make is np.array else {"columns" if make is pd.DataFrame else "schema": columns}
+        )
+        rows = make(X, **names)
+        calls = calls_of(lambda model, X: by_place(model, np.asarray(X)), rows)
+        assert calls.rows_per_call == 8
+    assert calls_of(lambda model, X: (X[:, :1] > 3_000).astype(int), X).rows_per_call == 256
+
+
 def test_steps_and_scores_within_the_model_are_compared():
     def steps(model, X):
         return X[:, :1] + 1e-13 * np.arange(len(X))[:, None]

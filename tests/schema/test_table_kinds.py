@@ -89,7 +89,7 @@ def test_tables_of_other_libraries_are_refused_before_spending(make):
     assert not estimator.accountant.entries()
     fitted = estimator.fit(frame(X), Y, X_public=PublicData(frame(POOL)))
     before = len(estimator.accountant.entries())
-    for ask in (lambda: fitted.score_private(table, Y), lambda: fitted.predict(table)):
+    for ask in (lambda: fitted.score_private(table, Y, share=0.05), lambda: fitted.predict(table)):
         with pytest.raises(ValueError, match=said):
             ask()
     assert len(estimator.accountant.entries()) == before
@@ -106,7 +106,7 @@ def test_a_single_row_is_refused_with_a_remedy(make, library):
     for ask in (
         fitted.predict,
         fitted.predict_proba,
-        lambda rows: fitted.score_private(rows, Y[:3]),
+        lambda rows: fitted.score_private(rows, Y[:3], share=0.05),
         getattr(fitted, "predict_private", fitted.predict),
     ):
         for given in (row, mixed) if library == "pandas" else (row,):

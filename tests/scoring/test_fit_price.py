@@ -76,7 +76,7 @@ def test_the_price_of_the_score_is_what_it_will_cost(make, n_scored):
     price = model.price_fit(N, POOL, n_scored=n_scored)
     model.fit(X, Y, X_public=POOL)
     before = accountant.spent().share
-    model.score_private(X[:n_scored], Y[:n_scored])
+    model.score_private(X[:n_scored], Y[:n_scored], sigma=price.score.sigma)
     assert accountant.spent().share - before == pytest.approx(price.score.share, rel=1e-6)
     assert f"score, {price.score.precision}" in str(price)
 
@@ -221,7 +221,7 @@ def test_the_advised_share_leaves_enough_for_the_score(n_scored):
     model.set_params(epsilon=accountant.epsilon_per_fit(share=part))
     assert "Too little" not in str(model.price_fit(N, n_scored=n_scored))
     model.fit(X, Y)
-    model.score_private(X[:n_scored], Y[:n_scored])
+    model.score_private(X[:n_scored], Y[:n_scored], sigma=model.price_score(n_scored).sigma)
     assert accountant.spent().share > 0.95
 
 
@@ -237,15 +237,17 @@ def test_a_score_that_does_not_fit_names_its_own_parameters():
             accountant, Y[:800], Y[:800] / 2, target_bounds=(-1, 1), **how
         ),
     ):
-        message = (
-            r"The score would take (\d+|more).*Pass epsilon=accountant.epsilon_per_fit\(\).*sigma="
-        )
+        message = r"The score would take (\d+|more).*Pass share='rest'.*sigma="
         with pytest.raises(BudgetExceededError, match=message):
-            score()
+            score(sigma=3.0)
         with pytest.raises(BudgetExceededError, match=message):
             score(sigma=1.0)
+        with pytest.raises(
+            BudgetExceededError, match="share=0.2 takes 20.0% of the budget, and 10"
+        ):
+            score(share=0.2)
     n_entries = len(accountant.entries())
-    model.score_private(X[:800], Y[:800], epsilon=accountant.epsilon_per_fit())
+    model.score_private(X[:800], Y[:800], share="rest")
     assert len(accountant.entries()) == n_entries + 1
 
 

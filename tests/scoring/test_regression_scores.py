@@ -68,8 +68,10 @@ def test_the_cost_is_that_of_the_noise():
     score(alone, sigma=released.sigma)
     assert 0.99 < alone.spent().share <= 1
     accountant = budget(4.0)
-    assert score(accountant).sigma == pytest.approx(math.sqrt(600) / 8)
-    assert accountant.spent().amount == pytest.approx(64 / 600)
+    price = price_regression_score(accountant, 600, target_bounds=BOUNDS)
+    assert price.sigma == pytest.approx(math.sqrt(600) / 8)
+    score(accountant, share=price.share)
+    assert accountant.spent().amount == pytest.approx(64 / 600, rel=1e-8)
 
 
 def test_levels_of_a_budget_pay_alike():
@@ -257,8 +259,9 @@ def test_owners_without_averages_would_be_seen():
 )
 def test_bad_input_spends_nothing(accountant, arguments, message):
     accountant = budget(**accountant)
+    given = {} if arguments.keys() & {"epsilon", "sigma"} else {"share": 0.05}
     with pytest.raises(ValueError, match=message):
-        score(accountant, **arguments)
+        score(accountant, **arguments, **given)
     assert not accountant.entries()
 
 
@@ -278,7 +281,7 @@ def test_scores_beyond_the_budget_are_refused():
         with pytest.raises(ValueError, match=message):
             price_regression_score(accountant, 600, **{"target_bounds": BOUNDS, **given})
     with pytest.raises(ValueError, match="accountant=None"):
-        score(None)
+        score(None, share=0.05)
     assert not accountant.entries()
 
 

@@ -61,18 +61,23 @@ def test_epsilon_bounds_the_cost():
     assert both.sigma == pytest.approx(score.sigma * math.sqrt(2), rel=0.01)
 
 
-def test_default_noise_depends_on_the_number_of_rows():
+def test_the_noise_that_a_price_recommends_depends_on_the_number_of_rows():
     accountant = budget(3.0)
-    score = score_private(accountant, TRUTH, PREDICTED, random_state=0)
-    assert score.sigma == pytest.approx(math.sqrt(600) / 4)
+    price = price_score(accountant, 600)
+    assert price.sigma == pytest.approx(math.sqrt(600) / 4)
+    score = score_private(accountant, TRUTH, PREDICTED, random_state=0, sigma=price.sigma)
+    assert score.sigma == price.sigma
     assert accountant.spent().amount == pytest.approx(16 / 600)
+    assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
 
 
 def test_a_confusion_matrix_with_its_intervals():
     accountant = budget(3.0)
     price = price_score(accountant, len(TRUTH), n_classes=3)
-    confusion = confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 1, 2], random_state=0)
-    assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
+    confusion = confusion_private(
+        accountant, TRUTH, PREDICTED, classes=[0, 1, 2], random_state=0, share=price.share
+    )
+    assert accountant.spent().share == pytest.approx(price.share, rel=1e-8)
     assert accountant.spent().amount == pytest.approx(2 * 16 / 600)  # twice an accuracy's
     np.testing.assert_allclose(confusion.matrix, CELLS, atol=6 * confusion.sigma)
     assert confusion.accuracy == confusion.matrix.trace() / 600
@@ -83,6 +88,38 @@ def test_a_confusion_matrix_with_its_intervals():
     low, high = confusion.balanced_accuracy_interval
     assert low < confusion.balanced_accuracy < high
     assert pickle.loads(pickle.dumps(confusion)).classes.tolist() == [0, 1, 2]
+
+
+def test_classes_are_sorted_in_whatever_order_they_are_named():
+    sorted_matrix, other = (
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=classes, random_state=0)
+        for classes in ([0, 1, 2], [2, 0, 1])
+    )
+    assert other.classes.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(other.matrix, sorted_matrix.matrix)
+
+
+@pytest.mark.parametrize(
+    ("truth", "predicted"),
+    [(["yes", "no"], [1, 0]), ([1.0, 0.0], ["1", "0"]), ([True, False], np.array(["1", "0"]))],
+)
+def test_texts_on_one_side_and_numbers_on_the_other_are_refused(truth, predicted):
+    accountant = budget(4.0)
+    truth, predicted = 300 * list(truth), np.tile(predicted, 300)
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        score_private(accountant, truth, predicted)
+    classes = sorted(set(predicted.tolist()))
+    with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
+        confusion_private(accountant, truth, predicted, classes=classes)
+    assert not accountant.entries()
+    # One label of the other type is a wrong answer, and nothing else.
+    truth[1:] = predicted[1:].tolist()
+    assert score_private(accountant, truth, predicted, epsilon=1.0).accuracy > 0.9
+
+
+def test_classes_of_texts_and_numbers_are_refused():
+    with pytest.raises(ValueError, match="classes mixes labels"):
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=[0, 1, "2"])
 
 
 def test_a_class_without_rows_has_no_recall():
@@ -173,8 +210,9 @@ ARGUMENTS = {"y_true": TRUTH, "y_pred": PREDICTED}
 def test_bad_input_spends_nothing(accountant, arguments, message):
     accountant = budget(**accountant)
     for score, more in ((score_private, {}), (confusion_private, {"classes": [0, 1, 2]})):
+        given = {} if arguments.keys() & {"epsilon", "sigma"} else {"share": 0.05}
         with pytest.raises(ValueError, match=message):
-            score(accountant, **{**ARGUMENTS, **arguments, **more})
+            score(accountant, **{**ARGUMENTS, **arguments, **more, **given})
     assert not accountant.entries()
 
 
@@ -187,11 +225,13 @@ def test_scores_beyond_the_budget_are_refused():
     assert not price.fits
     assert "score more rows, accept a wider interval" in " ".join(str(price).split())
     with pytest.raises(ValueError, match="accountant=None"):
-        score_private(None, TRUTH, PREDICTED)
-    with pytest.raises(ValueError, match="two or more different classes"):
-        confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 0])
+        score_private(None, TRUTH, PREDICTED, share=0.05)
+    with pytest.raises(ValueError, match="holds 1 class"):
+        confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 0], share=0.05)
     with pytest.raises(ValueError, match="one class a row"):
-        confusion_private(accountant, TRUTH[:, None] * [1, 1], PREDICTED, classes=[0, 1, 2])
+        confusion_private(
+            accountant, TRUTH[:, None] * [1, 1], PREDICTED, classes=[0, 1, 2], share=0.05
+        )
     assert not accountant.entries()
 
 

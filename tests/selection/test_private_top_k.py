@@ -44,7 +44,9 @@ def voters(counts=COUNTS):
 def test_the_top_three_of_a_list(order, mechanism):
     aside = None if order == math.inf else 5e-7
     accountant = budget(order=order, approximation_delta=aside)
-    released = private_top_k(COUNTS, 3, accountant=accountant, mechanism=mechanism, max_items=1)
+    released = private_top_k(
+        COUNTS, 3, accountant=accountant, mechanism=mechanism, max_items=1, share="rest"
+    )
     assert released.released
     assert released.items.tolist() == TOP
     # All is spent that there is of one or the other: mu^2, divergence or epsilon, or delta.
@@ -52,8 +54,8 @@ def test_the_top_three_of_a_list(order, mechanism):
 
 
 def test_the_largest_gap_sets_the_number_of_items():
-    assert private_top_k(COUNTS, accountant=budget()).items.tolist() == TOP
-    flat = private_top_k(np.full(10, 500), accountant=budget())
+    assert private_top_k(COUNTS, accountant=budget(), share="rest").items.tolist() == TOP
+    flat = private_top_k(np.full(10, 500), accountant=budget(), share="rest")
     assert flat == (None, False)
 
 
@@ -68,7 +70,7 @@ def test_the_largest_gap_sets_the_number_of_items():
 )
 @pytest.mark.parametrize("domain", ["known", "unknown"])
 def test_names_are_kept(counts, domain):
-    released = private_top_k(counts, accountant=budget(), domain=domain)
+    released = private_top_k(counts, accountant=budget(), domain=domain, share="rest")
     assert sorted(released.items) == sorted(NAMES[i] for i in TOP)
 
 
@@ -92,7 +94,7 @@ def test_names_come_sorted_whatever_the_order_of_counts(kind, domain):
         counts = pd.DataFrame(voters().toarray()[:, ranked], columns=list(rows))
     else:
         counts = rows
-    released = private_top_k(counts, 3, accountant=budget(), domain=domain)
+    released = private_top_k(counts, 3, accountant=budget(), domain=domain, share="rest")
     numbers = sorted(name for name in map(names.__getitem__, TOP) if isinstance(name, int))
     texts = sorted(name for name in map(names.__getitem__, TOP) if not isinstance(name, int))
     assert list(released.items) == [*numbers, *texts]
@@ -111,14 +113,14 @@ def test_ties_of_a_list_go_by_name():
 def test_people_and_items(make):
     table = voters()
     people = make(table.toarray() if make is np.asarray else table)
-    assert private_top_k(people, 3, accountant=budget()).items.tolist() == TOP
+    assert private_top_k(people, 3, accountant=budget(), share="rest").items.tolist() == TOP
 
 
 def test_duplicate_sparse_entries_are_one_contribution():
     twice = sp.csr_array(([1, 1], [1, 1], [0, 2]), shape=(1, 3))
     with pytest.raises(ValueError, match="somebody contributes 2 to an item"):
-        private_top_k(twice, accountant=budget())
-    private_top_k(twice, accountant=budget(), max_contribution=2)
+        private_top_k(twice, accountant=budget(), share="rest")
+    private_top_k(twice, accountant=budget(), max_contribution=2, share="rest")
     assert twice.nnz == 2  # it was not ours to change
 
 
@@ -126,13 +128,13 @@ def test_contributions_of_people_are_bounded():
     table = 5 * voters()
     accountant = budget()
     with pytest.raises(ValueError, match=r"contributes 5 to an item, and max_contribution=1\.0"):
-        private_top_k(table, 3, accountant=accountant)
+        private_top_k(table, 3, accountant=accountant, share="rest")
     with pytest.raises(ValueError, match="contributes to 3 items, and max_items=2"):
-        private_top_k(np.ones((4, 3)), accountant=accountant, max_items=2)
+        private_top_k(np.ones((4, 3)), accountant=accountant, max_items=2, share="rest")
     with pytest.raises(ValueError, match="finite and non-negative"):
-        private_top_k(-voters(), accountant=accountant)
+        private_top_k(-voters(), accountant=accountant, share="rest")
     assert accountant.spent().n_releases == 0
-    released = private_top_k(table, 3, accountant=accountant, max_contribution=5)
+    released = private_top_k(table, 3, accountant=accountant, max_contribution=5, share="rest")
     assert released.items.tolist() == TOP
     # Five times the contributions need five times the noise, or tell 25 times as much.
     single = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove")
@@ -158,7 +160,13 @@ def test_a_name_of_one_person_is_not_released():
     for refused in ("exponential", "gaussian", "joint"):
         with pytest.raises(ValueError, match="names items that one person brought"):
             private_top_k(
-                names, 3, accountant=budget(), mechanism=refused, domain="unknown", max_items=1
+                names,
+                3,
+                accountant=budget(),
+                mechanism=refused,
+                domain="unknown",
+                max_items=1,
+                share="rest",
             )
     with pytest.raises(ValueError, match="not for items that come from the data"):
         private_top_k(
@@ -168,7 +176,7 @@ def test_a_name_of_one_person_is_not_released():
             domain="unknown",
         )
     with pytest.raises(ValueError, match="items that have no names"):
-        private_top_k(COUNTS, accountant=budget(), domain="unknown")
+        private_top_k(COUNTS, accountant=budget(), domain="unknown", share="rest")
 
 
 def test_the_number_of_names_changes_nothing():
@@ -177,12 +185,15 @@ def test_the_number_of_names_changes_nothing():
     few = dict.fromkeys("abc", 500)
     many = few | {f"rare {i}": 1 for i in range(200)}
     for accountant, names in zip(accountants, (few, many, {}), strict=True):
-        released = private_top_k(names, accountant=accountant, domain="unknown")
+        released = private_top_k(names, accountant=accountant, domain="unknown", share="rest")
         assert released.items is None or sorted(released.items) == ["a", "b", "c"]
     notes = [accountant.entries()[0] for accountant in accountants]
     assert notes[0].mechanism == notes[1].mechanism == notes[2].mechanism
     assert len({float(accountant.spent().amount) for accountant in accountants}) == 1
-    assert private_top_k({"a": 0}, accountant=budget(), domain="unknown") == (None, False)
+    assert private_top_k({"a": 0}, accountant=budget(), domain="unknown", share="rest") == (
+        None,
+        False,
+    )
 
 
 def test_items_from_the_data_are_in_the_order_of_their_names():
@@ -207,7 +218,9 @@ def test_items_from_the_data_are_in_the_order_of_their_names():
 )
 def test_the_type_of_released_names_depends_on_no_other_name(index):
     """An index keeps all its categories and levels, and its type is that of all names together."""
-    released = private_top_k(pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown")
+    released = private_top_k(
+        pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown", share="rest"
+    )
     assert type(released.items) is np.ndarray
     assert released.items.dtype == object
     assert sorted(released.items) == sorted(index[TOP])
@@ -221,7 +234,13 @@ def test_a_custom_mechanism_limits_contributions():
         for table in (5 * voters(), np.ones((4, 10))):
             accountant = budget()
             with pytest.raises(ValueError, match=r"mechanism's weight=1\.0|its max_items=1"):
-                private_top_k(table, accountant=accountant, mechanism=mechanism, max_contribution=5)
+                private_top_k(
+                    table,
+                    accountant=accountant,
+                    mechanism=mechanism,
+                    max_contribution=5,
+                    share="rest",
+                )
             assert accountant.spent().n_releases == 0
 
 
@@ -260,7 +279,7 @@ def test_a_choice_with_gaussian_noise_has_no_pair():
     noisy = StableTopK(rho=0.01, delta_t=1e-8, selector="gaussian", relation="add_remove")
     accountant = budget(order=math.inf, approximation_delta=None)
     with pytest.raises(BudgetExceededError, match="order inf"):
-        private_top_k(COUNTS, accountant=accountant, mechanism=noisy)
+        private_top_k(COUNTS, accountant=accountant, mechanism=noisy, share="rest")
 
 
 def test_a_share_of_the_budget_for_each_of_several():
@@ -269,19 +288,25 @@ def test_a_share_of_the_budget_for_each_of_several():
         released = private_top_k(COUNTS, 3, accountant=accountant, epsilon=0.9)
         assert released.items.tolist() == TOP
     assert 0.2 < accountant.spent().share < 1
-    private_top_k(COUNTS, 3, accountant=accountant)  # all that is left
+    private_top_k(COUNTS, 3, accountant=accountant, share="rest")  # all that is left
     with pytest.raises(BudgetExceededError):
-        private_top_k(COUNTS, 3, accountant=accountant)
+        private_top_k(COUNTS, 3, accountant=accountant, share="rest")
 
 
 def test_custom_mechanisms_and_functions_of_noise():
     custom = ExponentialTopK(k=3, rho=0.01, relation="add_remove")
-    assert private_top_k(COUNTS, accountant=budget(), mechanism=custom).items.tolist() == TOP
+    assert (
+        private_top_k(COUNTS, accountant=budget(), mechanism=custom, share="rest").items.tolist()
+        == TOP
+    )
 
     def made(noise):
         return GaussianTopK(k=3, max_items=1, sigma=noise, relation="add_remove")
 
-    assert private_top_k(COUNTS, accountant=budget(), mechanism=made).items.tolist() == TOP
+    assert (
+        private_top_k(COUNTS, accountant=budget(), mechanism=made, share="rest").items.tolist()
+        == TOP
+    )
 
 
 ANSWERS = pd.DataFrame({"job": np.random.default_rng(1).integers(1, 6, 400), "hours": 0.25})
@@ -302,18 +327,23 @@ def test_answers_and_amounts_are_no_counts(counts, message):
     accountant = budget()
     for mechanism in ("stable", lambda noise: StableTopK(rho=1 / noise**2, delta_t=1e-8, k=3)):
         with pytest.raises(ValueError, match=message):
-            private_top_k(counts, 3, accountant=accountant, mechanism=mechanism)
+            private_top_k(counts, 3, accountant=accountant, mechanism=mechanism, share=0.5)
     assert not accountant.entries()
 
 
 def test_totals_of_fractions_are_counted_where_the_caller_says_so():
     counts = COUNTS + 0.25
     for most in (1, 1.0, 0.5):
-        assert private_top_k(counts, 3, accountant=budget(), max_contribution=most).released
+        assert private_top_k(
+            counts, 3, accountant=budget(), max_contribution=most, share="rest"
+        ).released
     mechanism = StableTopK(rho=0.01, delta_t=1e-8, k=3, relation="add_remove", weight=0.5)
-    assert private_top_k(counts, accountant=budget(), mechanism=mechanism).released
+    assert private_top_k(counts, accountant=budget(), mechanism=mechanism, share="rest").released
     tall = pd.Series(np.full(400, 5)).to_numpy()
-    assert private_top_k(tall, accountant=budget()) == (None, False)  # positions are asked for
+    assert private_top_k(tall, accountant=budget(), share="rest") == (
+        None,
+        False,
+    )  # positions are asked for
 
 
 @pytest.mark.parametrize(
@@ -349,7 +379,7 @@ def test_totals_of_fractions_are_counted_where_the_caller_says_so():
     ],
 )
 def test_bad_input_is_refused_and_costs_nothing(kwargs, message):
-    kwargs = {"counts": COUNTS, "accountant": budget()} | kwargs
+    kwargs = {"counts": COUNTS, "accountant": budget(), "share": "rest"} | kwargs
     accountant = kwargs["accountant"]
     if message is None:  # another relation is another mechanism
         assert private_top_k(kwargs.pop("counts"), **kwargs).items.tolist() == TOP

@@ -59,7 +59,9 @@ def test_the_most_visited_places_by_owner(relation, as_table):
     visits[np.arange(6_000), 1 + np.arange(6_000) % 2] = 1
     visits[6_000:, 0] = 1
     accountant = budget(relation=relation)
-    released = private_top_k(as_table(visits), 2, accountant=accountant, owners=owners)
+    released = private_top_k(
+        as_table(visits), 2, accountant=accountant, owners=owners, share="rest"
+    )
     assert released.items.tolist() == [1, 2]
     (entry,) = accountant.entries()
     assert json.loads(entry.note)["counted_from"] == "owners"
@@ -89,7 +91,7 @@ def test_the_most_visited_places_by_owner(relation, as_table):
 )
 def test_owners_go_with_a_budget_of_owners(accountant, counts, owners, message):
     with pytest.raises(ValueError, match=message):
-        private_top_k(counts, 1, accountant=accountant, owners=owners)
+        private_top_k(counts, 1, accountant=accountant, owners=owners, share="rest")
     assert accountant.entries() == []
 
 
@@ -102,11 +104,14 @@ def test_owners_go_with_a_budget_of_owners(accountant, counts, owners, message):
 )
 def test_the_statement_says_what_was_counted(counts, said):
     accountant = budget("voter")
-    private_top_k(counts, 3, accountant=accountant)
+    private_top_k(counts, 3, accountant=accountant, share="rest")
     assert any(said in sentence for sentence in accountant.statement().assumptions)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_nobody_has_come_yet(make):
     accountant = budget()
-    assert private_top_k(make(OWNED_VISITS[:0]), accountant=accountant, owners=[]).items is None
+    assert (
+        private_top_k(make(OWNED_VISITS[:0]), accountant=accountant, owners=[], share="rest").items
+        is None
+    )

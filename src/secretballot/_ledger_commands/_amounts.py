@@ -1,4 +1,4 @@
-"""Epsilons on the command line: one number, or one for each level."""
+"""Amounts on the command line: epsilons, also by level, and parts of what is left."""
 
 from __future__ import annotations
 
@@ -32,12 +32,36 @@ class EpsilonOption(argparse.Action):
             raise argparse.ArgumentError(self, "give one number, or LEVEL=E once for each level")
 
 
-def add_epsilon(command: argparse.ArgumentParser, summary: str) -> None:
+def add_epsilon(
+    command: argparse._ActionsContainer, summary: str, *, required: bool = True
+) -> None:
     """Add the option ``--epsilon``."""
     command.add_argument(
         "--epsilon",
-        required=True,
+        required=required,
         action=EpsilonOption,
         metavar="E",
         help=f"{summary}; LEVEL=E for each level of people",
     )
+
+
+def share(text: str) -> float:
+    """Read a part of the budget, ``25%`` or ``0.25``."""
+    number, percent, rest = text.partition("%")
+    try:
+        part = float(number) / (100 if percent else 1)
+    except ValueError:
+        part = 0.0
+    if rest or not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no part of the budget: give a percentage up to 100%, such as 25%, or a "
+            "number up to 1, such as 0.25"
+        )
+    return part
+
+
+def count(text: str) -> int:
+    """Read a number from 1 on."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)

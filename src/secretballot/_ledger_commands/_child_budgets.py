@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from secretballot._ledger_commands._amounts import add_epsilon
+from secretballot._ledger_commands._amounts import add_epsilon, count, share
 from secretballot._ledger_commands._console import (
     WRITTEN,
     CommandError,
@@ -16,7 +16,7 @@ from secretballot._ledger_commands._console import (
 )
 from secretballot._tables import text_table, visible
 from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting.children import child_reports
+from secretballot.accounting.children import child_reports, epsilon_of_share
 from secretballot.ledger import PATH_SEPARATOR, Ledger, parent_path
 
 if TYPE_CHECKING:
@@ -33,7 +33,20 @@ def add_children(commands: Commands) -> None:
     summary = "give a part of the budget to a child: a team, a project or a year"
     carve = add_command(commands, "carve", _carve, summary, WRITTEN)
     carve.add_argument("name", metavar="NAME", help=f"a new name, without {PATH_SEPARATOR!r}")
-    add_epsilon(carve, "the most that the child may spend")
+    amount = carve.add_mutually_exclusive_group(required=True)
+    add_epsilon(amount, "the most that the child may spend", required=False)
+    amount.add_argument(
+        "--share",
+        type=share,
+        metavar="P%",
+        help="the same as a part of the whole budget that it is taken from, such as 25%%",
+    )
+    amount.add_argument(
+        "--parts",
+        type=count,
+        metavar="N",
+        help="one of N equal parts of that budget: 4 for the quarters of a year",
+    )
     carve.add_argument(
         "--parent", default="", metavar="PATH", help="the child to take it from, such as a/b"
     )
@@ -93,9 +106,15 @@ def _carve(options: argparse.Namespace) -> None:
         parent = child_at(options.file, options.parent)
         if options.delta is not None and not options.sealed:
             raise CommandError("--delta D is for a child with --sealed; others have the budget's.")
+        epsilon = options.epsilon
+        if epsilon is None:
+            if options.sealed:
+                raise CommandError("--share and --parts are for a child without --sealed.")
+            part = options.share or 1 / options.parts
+            epsilon = epsilon_of_share(parent.levels, part)
         child = parent.child(
             options.name,
-            epsilon=options.epsilon,
+            epsilon=epsilon,
             delta=options.delta,
             group=options.group,
             sealed=options.sealed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -94,7 +95,31 @@ def refusals() -> Iterator[None]:
         try:
             yield
         except (BudgetExceededError, ValueError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(in_options(str(error))) from None
         finally:
             for warning in caught:
-                print_note(str(warning.message))
+                print_note(in_options(str(warning.message)))
+
+
+#: What a message for Python names, and the same on the command line.
+_IN_OPTIONS = (
+    (r"leave epsilon out to go on with it, or take another name", "take another name"),
+    (r"\bname=(?=['\"])", "NAME "),
+    (r"\bn_rows=(\S+)", r"--rows \1"),
+    (r"\bn_columns=(\S+)", r"--columns \1"),
+    (r"\bledger=(?=['\"])", "FILE "),
+    (r"\b(sealed|moved|clock)=True\b", r"--\1"),
+    (r"\baccept='(moved|clock)'", r"--\1"),
+    (r"\b(begin|close)\(\)", r"`\1`"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)='([^']*)'", r"--\1 \2"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)=(?=[^\s.,;:)])", r"--\1 "),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)=", r"--\1"),
+    (r"\b([a-z_]+)=(?=[-+.\d'])", r"\1 "),
+)
+
+
+def in_options(message: str) -> str:
+    """Return a message of the library in the words of the command line."""
+    for pattern, words in _IN_OPTIONS:
+        message = re.sub(pattern, words, message)
+    return message

@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from secretballot import mechanisms
+from secretballot._ledger_commands._amounts import count
 from secretballot._ledger_commands._child_budgets import child_at
 from secretballot._ledger_commands._console import (
     CommandError,
@@ -43,9 +44,9 @@ def add_price(commands: Commands) -> None:
         metavar="NAME=NUMBER",
         help="another parameter of the mechanism, such as threshold=300",
     )
-    price.add_argument("--rows", type=_count, default=1, metavar="N", help="default 1")
+    price.add_argument("--rows", type=count, default=1, metavar="N", help="default 1")
     price.add_argument(
-        "--columns", type=_count, metavar="C", help="columns of the counts (classes); default: any"
+        "--columns", type=count, metavar="C", help="columns of the counts (classes); default: any"
     )
     price.add_argument(
         "--child", default="", metavar="PATH", help="the child that would pay, such as a/b"
@@ -63,12 +64,6 @@ def _number(text: str) -> float:
 def _setting(text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
     return name, _number(number)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)
 
 
 def _price(options: argparse.Namespace) -> None:

@@ -11,6 +11,9 @@ from secretballot._errors import (
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._answer_amount import Share as Share
+from secretballot.accounting._answer_amount import answer_scope as answer_scope
+from secretballot.accounting._answer_amount import check_amount as check_amount
 from secretballot.accounting._budget_view import budget_view as budget_view
 from secretballot.accounting._random import is_seeded as is_seeded
 from secretballot.accounting._random import noise_generator as noise_generator
@@ -19,6 +22,7 @@ from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting._unnamed_budgets import UnnamedBudget as UnnamedBudget
 from secretballot.accounting.pricing import answered_rows as answered_rows
 from secretballot.accounting.reserving import Reservation
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost

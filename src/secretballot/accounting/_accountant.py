@@ -45,7 +45,7 @@ class PrivacyAccountant(Carving):
         The most that may ever be spent, for everyone alike or per level. Above 10 it warns.
     delta : float
         The delta of the guarantee, the same for all levels: well below one over the number of
-        private rows, or owners. It has no default.
+        private rows, or owners, and 0.1 at most. It has no default.
     unit : {"row", "owner", "label", "voter"}, default="row"
         What is protected.
     relation : {"replace", "add_remove"}, default="replace"

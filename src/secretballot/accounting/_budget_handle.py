@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot._numbers import as_float, check_integer, check_number
+from secretballot._numbers import as_float, check_integer, check_number, number_of_rows, quoted
 from secretballot._sizes import check_size
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
@@ -126,21 +126,24 @@ class BudgetHandle:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
         return PrivacyStatement.of(self._ledger)
 
-    def scope(self, epsilon: Cap = None) -> Scope:
-        """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
+    def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
+        """Return a new part of a run that may spend at most so much on its own: one fit.
 
         Parameters
         ----------
         epsilon : float, dict of str to float, or None, default=None
             The most that all releases in the scope together may spend, for each level alike or per
             level. None, or more than the budget, leaves it to the budget.
+        share : float, dict of str to float, or None, default=None
+            The same as a part of the whole budget, as `price` returns it. Unlike `epsilon` it is
+            not recorded.
 
         Returns
         -------
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis)
+        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis, share)
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 
@@ -175,6 +178,7 @@ class BudgetHandle:
             If the rows don't fit.
         """
         check_mechanism(mechanism, self.relation)
+        n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         span = pricing.span(int(n_rows))
@@ -219,6 +223,7 @@ class BudgetHandle:
         BudgetExceededError
             If less than three thousandths are left: what calibrated noise may leave over.
         """
+        n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         _check_share(share)
         limits = self._limits(scope)
@@ -239,7 +244,8 @@ class BudgetHandle:
         n_fits : int, default=1
             Fits that are to follow.
         share : float, default=1.0
-            The part of what is left that all of them take together; the rest remains, for scores.
+            The part of what is left (not of the whole budget) that all of them take together; the
+            rest remains, for scores.
 
         Returns
         -------
@@ -275,7 +281,7 @@ class BudgetHandle:
         )
 
     def check_left(self, scope: Scope) -> None:
-        """Refuse a new scope whose epsilon is more than what is left of the budget. Free.
+        """Refuse a new scope whose epsilon, or share, is more than what is left. Free.
 
         Where costs depend on the votes nothing is refused: what is left depends on them too.
 
@@ -341,13 +347,13 @@ class BudgetHandle:
         if scope is None:
             return Limits(budget)
         if not isinstance(scope, Scope):
-            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
+            raise TypeError(f"scope={quoted(scope)} must be None or come from accountant.scope().")
         # A child's sums are apart from those of others in scopes of its own alone.
         if scope.ledger != self._ledger.genesis and (scope.ledger or self._ledger.path):
             raise ValueError(
-                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
-                "for one data set add up: go on with the accountant that made the scope (the one "
-                "that the ensemble was fitted with)."
+                f"scope={quoted(scope)} belongs to another ledger than this accountant's. Two "
+                "budgets for one data set add up: go on with the accountant that made the scope "
+                "(the one that the ensemble was fitted with)."
             )
         check_cap(scope.epsilon, budget.names)
         return Limits(budget, scope)

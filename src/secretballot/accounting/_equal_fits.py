@@ -47,28 +47,31 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
 
 
 def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
-    """Refuse a new scope whose epsilon is more than what is left of the budget.
+    """Refuse a new scope whose epsilon, or share, is more than what is left of the budget.
 
     Where costs depend on the votes nothing is refused: what is left depends on them too.
     """
-    if budget.is_sensitive or scope.epsilon is None:
+    if budget.is_sensitive:
         return
     headroom = Limits(budget).headroom(totals, budget.names)
     for level in budget.levels:
-        cap = scope.cap(level.name)
-        if cap is None:
+        cap, share = scope.cap(level.name), scope.share_of(level.name)
+        if cap is not None:
+            asked = f"epsilon={scope.epsilon!r}"
+            amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
+        elif share is not None:
+            asked, amount = f"share={scope.share!r}", share * level.amount
+        else:
             continue
-        amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
         remaining, _ = headroom[level.name]
         if amount * (1 - _SHORTFALL) > remaining:
             price, share_left = (
                 min(max(part / level.amount, 0), 1) for part in (amount, remaining)
             )
             raise BudgetExceededError(
-                f"epsilon={scope.epsilon!r} takes {price:.1%} of the budget"
+                f"{asked} takes {price:.1%} of the budget"
                 f"{_of_level(level, budget)}, and {share_left:.1%} is left. Nothing was released "
-                "or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left, or "
-                "epsilon=None."
+                "or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left."
             )
 
 

@@ -21,8 +21,8 @@ from secretballot.ledger import Budget, Scope, Totals
 #: nothing was spent.
 _LARGER_SCOPE = "another fit with a larger epsilon gets more of the budget, while that lasts."
 _USED_UP = (
-    "this budget is used up, and what was released from it stays free to use. A fit without "
-    "epsilon= takes all that is left: pass epsilon= to it where scores or other fits are to follow."
+    "this budget is used up, and what was released from it stays free to use. Where more is to "
+    "follow, give each fit or answer an amount beforehand: epsilon=, or share= of an answer."
 )
 _DEAR = (
     "what is left stays for releases that cost less, or for counts of more rows: the noise for few "
@@ -79,7 +79,8 @@ class Limits:
         #: The budget or the scope that plans are priced against, for messages.
         self.where = "of the budget"
         if scope and self._scope_filters:
-            self.where = f"of epsilon={scope.epsilon!r} for this part of the run"
+            cap = f"epsilon={scope.epsilon!r}" if scope.share is None else f"share={scope.share!r}"
+            self.where = f"of {cap} for this part of the run"
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
         """Return the advice where not one row of a plan fits what is left, for messages."""

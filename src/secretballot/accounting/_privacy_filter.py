@@ -14,12 +14,14 @@ from secretballot.divergences import (
     Cost,
     Costs,
     Order,
+    add_up,
     best_order,
     gate_budget,
     gaussian_budget,
     group_division,
     is_part,
     level_cost,
+    sums_before,
     zero_cost,
 )
 from secretballot.ledger import Budget, Scope
@@ -37,6 +39,11 @@ WORTH_SPENDING = 3e-3
 
 #: Relative rounding of the sums of a ledger.
 _ROUNDING = 1e-9
+
+#: Sums of charges are rounded up, and parts of a budget, such as sevenths of it, to the nearest
+#: float. All of the parts fit nevertheless: limits have this to spare. Those of mu^2 and of Renyi
+#: divergences are rounded down by more when a budget is opened.
+_SPARE = 1 + 2.0**-41
 
 #: The name of a filter's limit on deltas.
 DELTA_LIMIT = "delta for approximations"
@@ -72,7 +79,7 @@ class PrivacyFilter:
         """
         for name, amount, limit in self._limited_amounts():
             for already_spent, (charge,) in self._payers(amount, spent, charges):
-                if not already_spent + charge <= limit:
+                if not add_up(already_spent, charge) <= limit * _SPARE:
                     remaining = max(limit - already_spent, 0)
                     return (
                         f"{float(charge):.6g} of {name}, of which {float(already_spent):.6g} is "
@@ -127,8 +134,11 @@ class PrivacyFilter:
         """
 
         def of_level(costs: Costs) -> Amount:
-            groups = [costs[group] for group in (EVERYONE, self.level) if group in costs]
-            return sum((amount(cost) for cost in groups), 0.0)
+            groups = [group for group in (EVERYONE, self.level) if group in costs]
+            total: Amount = 0.0
+            for group in groups:
+                total = add_up(total, amount(costs[group]))
+            return total
 
         parts = {group for cost in charges for group in cost if is_part(group, self.level)}
         # One at most: `check_groups` refuses more.
@@ -142,15 +152,17 @@ class PrivacyFilter:
                 idle_part = max(idle_part, used)
             else:
                 other_divisions[division] = max(other_divisions.get(division, 0.0), used)
-        spent_by_all = float(of_level(spent)) + sum(other_divisions.values())
+        spent_by_all = float(of_level(spent))
+        for largest_part in other_divisions.values():
+            spent_by_all = float(add_up(spent_by_all, largest_part))
         level_charges = [of_level(charge) for charge in charges]
-        yield spent_by_all + idle_part, level_charges
+        yield float(add_up(spent_by_all, idle_part)), level_charges
         for part in parts:
             used = float(amount(spent[part])) if part in spent else 0.0
             yield (
-                spent_by_all + used,
+                float(add_up(spent_by_all, used)),
                 [
-                    level_charge + amount(charge[part]) if part in charge else level_charge
+                    add_up(level_charge, amount(charge[part])) if part in charge else level_charge
                     for level_charge, charge in zip(level_charges, charges, strict=True)
                 ],
             )
@@ -158,9 +170,8 @@ class PrivacyFilter:
 
 def _prefix(already_spent: float, cost: Amount, most: Amount, limit: float, n_rows: int) -> int:
     """Count the leading rows whose `most` fits the limit on top of all earlier costs."""
-    before = np.zeros(n_rows)
-    np.cumsum(np.broadcast_to(cost, n_rows)[:-1], out=before[1:])
-    fits = already_spent + before + most <= limit
+    before = sums_before(np.broadcast_to(cost, n_rows))
+    fits = add_up(add_up(already_spent, before), most) <= limit * _SPARE
     return n_rows if fits.all() else int(np.argmin(fits))
 
 
@@ -179,7 +190,13 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
     anything is released. Deltas are capped by the budget's, of which they are a part (under
     Gaussian DP the same part as of its mu^2).
     """
-    filters = []
+    filters = [
+        PrivacyFilter(
+            level.name, level.order, share * level.amount, share * level.approximation_delta
+        )
+        for level in budget.levels
+        if (share := scope.share_of(level.name)) is not None
+    ]
     for level in budget.levels:
         cap = scope.cap(level.name)
         if cap is None:

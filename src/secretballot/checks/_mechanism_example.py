@@ -15,6 +15,8 @@ from secretballot.divergences import EVERYONE, Costs, level_cost, split_group
 from secretballot.mechanisms import Mechanism
 
 _LARGE_EPSILON = 1e9
+#: Part of the delta of a budget for mechanisms with a delta of their own.
+_APPROXIMATION_DELTA = 0.09
 ROUNDING = 1 + 1e-9
 
 
@@ -72,9 +74,9 @@ def budget_of(
     """Open a budget with the levels that the mechanism charges, which adds up its costs."""
     levels = {split_group(group)[0] for group in example.mechanism.max_cost()} - {EVERYONE}
     if own_delta(example):
-        options.setdefault("delta", 0.5)
+        options.setdefault("delta", 0.1)
         if options.get("order") != np.inf:
-            options.setdefault("approximation_delta", 0.49)
+            options.setdefault("approximation_delta", _APPROXIMATION_DELTA)
     return quietly(
         PrivacyAccountant,
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
@@ -94,9 +96,16 @@ def fits(accountant: PrivacyAccountant, costs: Costs) -> bool:
     return True
 
 
+def rows_that_fit(example: MechanismExample, n_rows: int) -> int:
+    """Return a number of rows, or fewer if the delta of `budget_of` has no room for as many."""
+    delta = own_delta(example)
+    return min(n_rows, max(int(_APPROXIMATION_DELTA / delta / ROUNDING), 1)) if delta else n_rows
+
+
 def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
     """Find the epsilon of a budget in which about `n_rows` rows fit, each at its most."""
     most = example.mechanism.max_cost(count_columns(mechanism_counts(example)))
+    n_rows = rows_that_fit(example, n_rows)
     costs = {group: n_rows * cost for group, cost in most.items()}
     epsilon = 1.0
     while not fits(budget_of(example, epsilon), costs):

@@ -32,6 +32,7 @@ from secretballot.checks._mechanism_example import (
     mechanism_counts,
     own_delta,
     pay,
+    rows_that_fit,
 )
 from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost, split_group
 from secretballot.mechanisms import Mechanism
@@ -211,7 +212,8 @@ def check_every_release_draws_afresh(example: MechanismExample) -> None:
     same = True
     for pair in example_neighbours(example):
         accountant = budget_of(example)
-        rows = np.concatenate([example.mechanism.check_counts(pair.data)] * 200)
+        n_rows = max(rows_that_fit(example, 400) // 2, 1)
+        rows = np.concatenate([example.mechanism.check_counts(pair.data)] * n_rows)
         first, second = (pay(accountant, example, rows, None) for _ in range(2))
         assert len(first) == len(second) == len(rows), "the budget has room for both"
         same = same and np.array_equal(first, second)

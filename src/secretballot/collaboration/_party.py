@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import quoted
 from secretballot._tables import percent
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.collaboration._home_model import Classifier, HomeModel
@@ -78,8 +79,8 @@ class Party(HomeModel):
             raise ValueError(f"name={name!r} must be a text by which the others know the party.")
         if not isinstance(accountant, PrivacyAccountant):
             raise TypeError(
-                f"accountant={accountant!r}: party {name!r} needs a budget of its own for its "
-                "people; give a PrivacyAccountant."
+                f"accountant={quoted(accountant)}: party {name!r} needs a budget of its own for "
+                "its people; give a PrivacyAccountant."
             )
         if accountant.accounting == "data_dependent":
             raise ValueError(

@@ -74,6 +74,8 @@ from secretballot.divergences._profile import gaussian_share as gaussian_share
 from secretballot.divergences._quadrature import Quadrature as Quadrature
 from secretballot.divergences._threshold_search import bracket_threshold as bracket_threshold
 from secretballot.divergences._threshold_search import find_sharpness as find_sharpness
+from secretballot.divergences._upward import add_up as add_up
+from secretballot.divergences._upward import sums_before as sums_before
 from secretballot.divergences._worst_max import three_way_logs as three_way_logs
 from secretballot.divergences.integer import IntegerBit as IntegerBit
 from secretballot.divergences.integer import IntegerCounts as IntegerCounts

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences._orders import ORDERS, Floats, Order, order_index
+from secretballot.divergences._upward import add_up, sum_up
 
 Conversion = Literal["cks", "mironov"]
 
@@ -76,10 +77,10 @@ class Cost(ABC):
         return self.from_curve(self.curve[rows], self.delta[rows])
 
     def __add__(self, other: Self) -> Self:
-        """Sequential composition: amounts and approximation deltas add."""
+        """Sequential composition: amounts and approximation deltas add, rounded up."""
         if type(other) is not type(self):
             return NotImplemented
-        return self.from_curve(self.curve + other.curve, self.delta + other.delta)
+        return self.from_curve(add_up(self.curve, other.curve), add_up(self.delta, other.delta))
 
     def __mul__(self, count: ArrayLike) -> Self:
         """Sequential composition of ``count`` such releases; an array makes a batch."""
@@ -96,10 +97,18 @@ class Cost(ABC):
     __rmul__ = __mul__
 
     def without(self, part: Self) -> Self:
-        """Subtract a part of a sum; infinite amounts stay infinite."""
+        """Subtract a part of a sum, rounded up; infinite amounts stay infinite."""
         finite = np.isfinite(self.curve)
-        curve = np.where(finite, self.curve - np.where(finite, part.curve, 0.0), np.inf)
-        return self.from_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
+        curve = np.where(finite, add_up(self.curve, -np.where(finite, part.curve, 0.0)), np.inf)
+        delta = add_up(self.delta, -part.delta)
+        return self.from_curve(np.maximum(curve, 0.0), np.maximum(delta, 0.0))
+
+    def refund_beside(self, spent: Self) -> Self:
+        """Subtract what was spent of a payment, rounded down; infinite amounts stay infinite."""
+        finite = np.isfinite(self.curve)
+        curve = np.where(finite, -add_up(np.where(finite, spent.curve, 0.0), -self.curve), np.inf)
+        delta = -add_up(spent.delta, -self.delta)
+        return self.from_curve(np.maximum(curve, 0.0), np.maximum(delta, 0.0))
 
     def is_at_most(self, most: Cost) -> bool:
         """Return True if no amount and no delta is larger, but for rounding."""
@@ -126,8 +135,8 @@ class Cost(ABC):
         )
 
     def sum(self) -> Self:
-        """Sequential composition of a whole batch, along its first axis."""
-        return self.from_curve(self.curve.sum(axis=0), self.delta.sum(axis=0))
+        """Sequential composition of a whole batch, along its first axis, rounded up."""
+        return self.from_curve(sum_up(self.curve), sum_up(self.delta))
 
     def max(self) -> Self:
         """Parallel composition of a whole batch, along its first axis."""

@@ -39,6 +39,7 @@ from secretballot.ensemble.advice import (
     recommend_mechanism,
     recommend_teachers,
 )
+from secretballot.ensemble.advice import agreement as agreement
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels

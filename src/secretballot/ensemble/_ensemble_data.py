@@ -31,9 +31,10 @@ from secretballot.ensemble._public_rows import (
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble._target import Target
+from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 from secretballot.schema import RowSchema, column_names, warn_repeated_rows
-from secretballot.screening import check_target_left_out
+from secretballot.screening import check_file_columns, check_header, check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -158,13 +159,12 @@ def prepare_rows(
         # A label of another type than the classes would change the type of all teachers' labels.
         labels = target.classes[encode(labels, target.classes, "y")]
     n_people = n_rows if owners is None else len(Owners.read(owners, n_rows).ids)
-    n_teachers = choose_n_teachers(ensemble, n_people, pool, target)
     levels = None
     if budgets is not None:
         levels = check_levels(budgets, n_rows, owners, ensemble.accountant)
     facts = FitFacts(
         target=target,
-        plan=make_plan(ensemble, levels, n_teachers),
+        plan=choose_plan(ensemble, levels, n_people, pool, target),
         split_by="row" if owners is None else "owner",
         n_people=n_people,
         classes_learned=classes_learned,
@@ -219,8 +219,26 @@ def prepare_parties(
     )
 
 
-def make_plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
-    """Return the plan of an ensemble."""
+def choose_plan(
+    ensemble: PrivateTeacherEnsemble,
+    levels: Levels | None,
+    n_people: int,
+    X_public: Rows | None,
+    target: Target,
+) -> Plan:
+    """Return the plan of an ensemble, with the number of teachers that it has or chooses.
+
+    Teachers whose number is chosen, and whose labels are released, have enough rows at each level.
+    """
+    plan = _make_plan(ensemble, levels, choose_n_teachers(ensemble, n_people, X_public, target))
+    if ensemble.n_teachers is None and X_public is not None:
+        least = chosen_rows(target.n_classes)
+        while plan.n_equal > 1 and plan.rows_per_teacher(n_people) < least:
+            plan = _make_plan(ensemble, levels, plan.n_equal - 1)
+    return plan
+
+
+def _make_plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
     if ensemble.individualization is None:
         return Plan(n_teachers)
     if levels is None:
@@ -236,6 +254,7 @@ def read_pool(
 ) -> tuple[Any, RowSchema | None]:
     """Return the checked public rows, and the schema through which private rows are read."""
     if X_public is None:
+        check_header(X, "X")
         return None, None
     pool = as_rows(public_rows(X_public, X), "X_public")
     check_pool(ensemble.estimator, pool, "X_public")
@@ -246,6 +265,7 @@ def read_pool(
                 f"categories names the column {name!r}, which X_public does not have; name one of "
                 f"{names[:5]!r}."
             )
+    check_file_columns(pool)
     schema = RowSchema.of(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
     return schema.read(pool, "X_public").table, schema

@@ -16,14 +16,13 @@ from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
     FitFacts,
-    make_plan,
+    choose_plan,
     prepare_parties,
     prepare_rows,
 )
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._labelling import Labelling, count_is_private
-from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._parameter_checks import check_parameters
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._public_data import public_rows
@@ -32,7 +31,7 @@ from secretballot.ensemble._read_target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival, vote_noise
-from secretballot.ensemble.individual import Levels
+from secretballot.ensemble.individual import Levels, Plan
 from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.mechanisms import Counting, Mechanism
@@ -109,6 +108,8 @@ def _run(
         labelling.open_scope(ensemble, silent=data.X_public is None)
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
+        if problem := labelling.too_few_rows(ensemble):
+            raise ValueError(problem)
         choice = StudentChoice.prepare(ensemble, data, labelling)
         check = _public_rows_check(ensemble, data, labelling)
         share = labels_share(ensemble.student) + check.remaining_share - 1
@@ -334,20 +335,20 @@ def price_run(
     else:
         n_people = n
     if is_parties(estimator):
-        n_teachers, split_by = len(estimator), "party"
+        facts = FitFacts(target=target, plan=Plan(len(estimator)), split_by="party")
     else:
-        n_teachers, split_by = choose_n_teachers(ensemble, n_people, pool, target), "row"
-    plan = make_plan(ensemble, levels, n_teachers)
-    facts = FitFacts(target=target, plan=plan, split_by=split_by, n_people=n_people)
+        plan = choose_plan(ensemble, levels, n_people, pool, target)
+        facts = FitFacts(target=target, plan=plan, split_by="row", n_people=n_people)
+    plan = facts.plan
     scope = accountant.scope(ensemble.epsilon)
     labelling = Labelling(facts, Randomness.from_seed(None), scope)
     check = PublicRowsCheck.of(ensemble, n_people, pool, scope)
     n_rows = _num_samples(pool)
-    sizes: dict[str, float] = {"n_teachers": n_teachers, "n_public_rows": n_rows}
-    if split_by == "row":
-        sizes["n_rows_per_teacher"] = n_people / n_teachers
-    problem = expected = ""
-    share = None
+    sizes: dict[str, float] = {"n_teachers": plan.n_teachers, "n_public_rows": n_rows}
+    if facts.n_people is not None:
+        sizes["n_rows_per_teacher"] = plan.rows_per_teacher(n_people)
+    expected, share = "", None
+    problem = labelling.too_few_rows(ensemble)
     try:
         mechanism = labelling.mechanism_for(
             ensemble,
@@ -356,10 +357,10 @@ def price_run(
             share=labels_share(ensemble.student) + check.remaining_share - 1,
         )
     except BudgetExceededError as error:
-        problem = str(error)
+        problem = problem or str(error)
     else:
         share = labelling.price(ensemble, mechanism, n_rows)
-        expected = expected_survival(mechanism, plan, target.n_columns, n_rows)
+        expected = expected_survival(mechanism, plan, target.n_columns, n_rows, facts.n_people)
         if mechanism.count_noise is not None:
             sizes["sigma"] = mechanism.count_noise
     return price_of_fits(

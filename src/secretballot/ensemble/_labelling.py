@@ -18,7 +18,7 @@ from secretballot.ensemble._private_labels import PrivateLabels, warn_classes_le
 from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
-from secretballot.ensemble.advice import check_noise, warn_noise
+from secretballot.ensemble.advice import check_noise, too_few_rows, warn_noise
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.scoring import by_level, check_unit
 
@@ -64,6 +64,12 @@ class Labelling:
         if facts.types_learned:
             warn_types_learned(facts.types_learned)
 
+    def too_few_rows(self, ensemble: PrivateTeacherEnsemble) -> str:
+        """Describe why labels of teachers with so few rows are not released; "" if they are."""
+        if ensemble.mechanism is not None:
+            return ""
+        return too_few_rows(self.facts.plan, self.facts.n_people, self.facts.target.n_classes)
+
     def mechanism_for(
         self,
         ensemble: PrivateTeacherEnsemble,
@@ -78,7 +84,8 @@ class Labelling:
         rows to be paid for, with a share of the remaining budget.
         """
         target, plan = self.facts.target, self.facts.plan
-        n_columns, accountant = target.n_columns, ensemble._check_accountant()
+        n_columns, n_people = target.n_columns, self.facts.n_people
+        accountant = ensemble._check_accountant()
         shared = isinstance(ensemble.reservation, Reservation)
         mechanism = ensemble.mechanism
         if mechanism is None and isinstance(ensemble.reservation, Reservation):
@@ -98,7 +105,7 @@ class Labelling:
             check_mechanism(mechanism, target, plan, self.counting(mechanism), ensemble.estimator)
             check_charges(mechanism, accountant.levels, n_columns, n_queries)
             adapted = individualize(mechanism)
-            warn_noise(adapted, plan, n_columns, n_queries, learns=learns)
+            warn_noise(adapted, plan, n_columns, n_queries, n_people, learns=learns)
             self.plain_mechanism = mechanism
             return adapted
         if in_fit and self.scope is not None and ensemble.reservation is None:
@@ -115,7 +122,9 @@ class Labelling:
         )
         sigma = sigmas[-1]
         withhold = count_is_private(accountant)
-        check_noise(make, sigma, plan, n_columns, n_queries, learns=learns, withhold=withhold)
+        check_noise(
+            make, sigma, plan, n_columns, n_queries, n_people, learns=learns, withhold=withhold
+        )
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
 

@@ -39,7 +39,7 @@ def choose_n_teachers(
     """Return ``n_teachers``; None is chosen from public numbers, by the noise on the pool's labels.
 
     Public are the numbers of rows or owners, of public rows and of classes, and the budget. Where
-    the noise is not known, it is a fixed number.
+    the noise is not known, it is a fixed number. See also `choose_plan`.
     """
     if ensemble.n_teachers is not None:
         return int(ensemble.n_teachers)
@@ -59,8 +59,8 @@ def choose_n_teachers(
         )
     sigma = mechanism.count_noise
     if sigma is None:
-        return fallback_n_teachers(n_people)
-    return recommended_n_teachers(n_people, n_rows, sigma)
+        return fallback_n_teachers(n_people, target.n_classes)
+    return recommended_n_teachers(n_people, n_rows, sigma, target.n_classes)
 
 
 def check_votes_on(mechanism: Mechanism, target: Target) -> None:

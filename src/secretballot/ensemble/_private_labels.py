@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._classes import named_classes, sorted_classes
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, marked_errors, warn
 from secretballot._views import View, label_parts
 from secretballot.scoring import codes_of
@@ -17,40 +18,15 @@ _MOST_NUMBERS = 100
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     """Return the sorted classes of the parameter ``classes``."""
-    labels = np.asarray(classes)
-    if labels.ndim != 1:
-        raise ValueError(
-            f"classes has shape {labels.shape}; give a list of labels, not a "
-            f"{type(classes).__name__}: classes=['no', 'yes']."
-        )
-    if any(label is None or label != label for label in labels.tolist()):
-        raise ValueError(
-            f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
-        )
-    return _sorted_classes(labels, "classes")
+    names = named_classes(classes)
+    _check_no_quantity(names, "classes")
+    return names
 
 
 def learned_classes(y: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted classes that occur in ``y``."""
-    return _sorted_classes(y, "y")
-
-
-def _sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    try:
-        classes = np.unique(labels)
-    except TypeError:
-        raise ValueError(
-            f"{name} mixes labels that can't be sorted; give all as strings or all as numbers."
-            + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
-        ) from None
-    if len(classes) < 2:
-        raise ValueError(
-            f"{name} holds {len(classes)} class(es), {classes.tolist()!r}; a vote needs at least "
-            "two." + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
-        )
-    if name == "classes" and len(classes) != len(labels):
-        raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
-    _check_no_quantity(classes, name)
+    classes = sorted_classes(y, "y")
+    _check_no_quantity(classes, "y")
     return classes
 
 

@@ -78,12 +78,14 @@ class PrivateTeacherEnsemble(
         the guarantee. Or a list of parties: models that were trained elsewhere, each on other data.
     n_teachers : int, default=None
         Number of teachers, and shards; ignored for parties. None: chosen by the budget and the
-        numbers of private and public rows, as by `recommend_teachers`. Without ``X_public`` or an
-        accountant it is 100, or fewer with less than 1,000 rows.
+        numbers of private and public rows, as by `recommend_teachers`, with at least 20 rows (or
+        owners) a teacher, and 3 for each class. Without ``X_public`` or an accountant it is 100, or
+        fewer with less than 1,000 rows.
     mechanism : mechanism, default=None
         Mechanism that releases labels. None: `GNMax`, or `BinaryVoting` for several labels a row,
         with the least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits
-        the budget of this fit.
+        the budget of this fit. Then labels of teachers with fewer than 10 rows (or owners), or one
+        for each class, are refused: they are hardly better than chance.
     student : estimator or PrivateChoice, default=None
         Estimator that is trained on the public rows and their private labels, as positions in
         ``classes_``. `predict`, `predict_proba` and `score` use it and cost nothing. If some labels
@@ -112,7 +114,8 @@ class PrivateTeacherEnsemble(
         codes), an error is raised before the fit is paid for. The check costs at most 1 % of the
         budget of the fit, or is left out (fewer than some 500 rows at an epsilon of 1).
     classes : array-like of shape (n_classes,), default=None
-        All possible classes. None learns them from private labels, which is a leak, with a warning.
+        All possible classes, in any order; `classes_` is sorted. None learns them from private
+        labels, which is a leak, with a warning.
         For several labels a row ``y`` shows their number; parties without ``classes_`` need
         ``[[0, 1]] * n_labels``.
     categories : dict, default=None
@@ -318,6 +321,8 @@ class PrivateTeacherEnsemble(
         ------
         BudgetExceededError
             If no public row fits the budget. The teachers are kept.
+        ValueError
+            If an argument is invalid, or teachers have too few rows; nothing is spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         check_parameters(self)

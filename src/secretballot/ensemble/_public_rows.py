@@ -16,7 +16,7 @@ from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
-from secretballot.schema import RowSchema, check_table, column_names
+from secretballot.schema import RowSchema, check_table, column_names, dense_columns
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -29,7 +29,7 @@ def as_rows(X: Rows, name: str) -> Any:
     """Return rows that can be indexed; little else is checked: estimators take many tables."""
     dtype = getattr(X, "dtype", None)
     check_table(X, name, one_dimension=not _is_numeric(dtype))
-    (X,) = indexable(X)
+    (X,) = indexable(dense_columns(X))
     shape = getattr(X, "shape", ())
     if shape[1:] == (0,):
         raise ValueError(

@@ -29,6 +29,11 @@ class Target(ABC):
         """Number of classes, or labels."""
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes that a teacher tells apart; 2 for each of several labels."""
+        return 2 if self.multilabel else self.n_columns
+
+    @property
     @abstractmethod
     def counting(self) -> Counting:
         """Rule for counting ballots where no mechanism has one."""

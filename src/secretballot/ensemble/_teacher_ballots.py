@@ -37,6 +37,12 @@ class ConstantTeacher:
         return self.predict(X).astype(np.float64)
 
 
+#: Remedy for teachers that take numbers alone.
+_TEXTS_REMEDY = (
+    "For texts, categories, dates and missing cells take make_table_pipeline(estimator, X_public), "
+    "of secretballot.ensemble. "
+)
+
 #: Remedy for a classifier of one class a row that was to learn labels.
 _LABELS_REMEDY = (
     "y has labels: the estimator must learn 0 and 1 for each of them, as "
@@ -87,6 +93,7 @@ class Failures:
             + ("be trained" if self.untrained == self.n_teachers else "answer any row")
             + ". No label was released or paid for. "
             + multilabel * _LABELS_REMEDY
+            + ("could not convert string" in self._first_error) * _TEXTS_REMEDY
             + self._first_error
         )
 

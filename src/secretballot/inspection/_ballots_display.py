@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot.ensemble import NoiseAgainstBallots, PrivateTeacherEnsemble, TeacherAdvice
+from secretballot.ensemble import (
+    NoiseAgainstBallots,
+    PrivateTeacherEnsemble,
+    TeacherAdvice,
+    agreement,
+)
 from secretballot.inspection._axes import (
     AxesDisplay,
     caution,
@@ -60,7 +66,7 @@ class BallotsDisplay(AxesDisplay):
     >>> advice = recommend_teachers(n_private=4_000, n_public=40, epsilon=1, delta=1e-5)
     >>> display = BallotsDisplay.from_advice(advice)
     >>> [line.get_label() for line in display.lines_]
-    ['60% of ballots', '75% of ballots', '90% of ballots', '100% of ballots']
+    ['60% agree', '75% agree', '90% agree', 'all teachers agree']
     """
 
     rows: Sequence[NoiseAgainstBallots]
@@ -136,11 +142,12 @@ class BallotsDisplay(AxesDisplay):
                 "threshold, where all ballots have one weight. BallotsDisplay.from_advice draws "
                 "the results of recommend_teachers()."
             )
+        n_private = estimator._privacy.get("n_counted", math.nan)  # parties keep it to themselves
         rows = [
             NoiseAgainstBallots.compute(
                 n_public=len(estimator.pool_labels_.labels),
                 n_teachers=number,
-                rows_per_teacher=float("nan"),
+                rows_per_teacher=n_private / number,
                 sigma=sigma,
                 n_classes=2 if mechanism.multilabel else len(estimator.classes_),
             )
@@ -155,14 +162,18 @@ class BallotsDisplay(AxesDisplay):
         first = self.rows[0]
         for share in first.survival:
             survival = [row.survival[share] for row in self.rows]
-            self.lines_ += draw_line(ax, teachers, survival, f"{share:.0%} of ballots")
+            self.lines_ += draw_line(ax, teachers, survival, agreement(share))
         ax.axvline(self.n_teachers, **thin(ax, "--"))
+        title = f"{first.n_public:,} public rows, sigma = {first.sigma:.3g}"
+        marked = [row.rows_per_teacher for row in self.rows if row.n_teachers == self.n_teachers]
+        if marked and not math.isnan(marked[0]):
+            title += f", {marked[0]:,.0f} rows a teacher"
         ax.set(
             xscale="log",
             ylim=(None, 1.02),
             xlabel="teachers",
             ylabel="the majority survives the noise",
-            title=f"{first.n_public:,} public rows, sigma = {first.sigma:.3g}",
+            title=title,
         )
         plain_logarithms(ax.xaxis)
         if self.sensitive:

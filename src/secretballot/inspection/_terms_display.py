@@ -196,9 +196,7 @@ def _title(name: Hashable) -> str:
 def _draw_number(
     ax: Axes, term: AdditiveTerm, values: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> None:
-    n_values = len(values)
-    effect, error = term.effect, _BAND * term.error
-    step, half_width, ends = effect[n_values:], error[n_values:], _ends(values, edges)
+    (step, half_width), ends = _between(term), _ends(values, edges)
     ax.stairs(
         step + half_width,
         ends,
@@ -215,18 +213,30 @@ def _draw_number(
 def _draw_knots(
     ax: Axes, term: AdditiveTerm, values: NDArray[np.float64], knots: NDArray[np.float64]
 ) -> None:
-    effect, error = term.effect[len(values) :], _BAND * term.error[len(values) :]
+    effect, error = _between(term)
     ax.fill_between(knots, effect - error, effect + error, color="C0", alpha=0.25, linewidth=0)
     ax.plot(knots, effect, color="C0")
     _draw_values(ax, term, values)
 
 
+def _between(term: AdditiveTerm) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the effects of intervals, or knots, and the half widths of their bands."""
+    chosen = ~term.is_value
+    chosen[_n_present(term) :] = False
+    return term.effect[chosen], _BAND * term.error[chosen]
+
+
+def _n_present(term: AdditiveTerm) -> int:
+    """Return the number of labels without that of missing cells."""
+    return len(term.labels) - (term.missing is not None)
+
+
 def _draw_values(ax: Axes, term: AdditiveTerm, values: NDArray[np.float64]) -> None:
     """Draw the effects of single values as points."""
-    n_values = len(values)
-    if n_values:
-        error = _BAND * term.error[:n_values]
-        ax.errorbar(values, term.effect[:n_values], yerr=error, fmt="C1o", markersize=4)
+    if len(values):
+        single = term.is_value
+        error = _BAND * term.error[single]
+        ax.errorbar(values, term.effect[single], yerr=error, fmt="C1o", markersize=4)
     ax.axhline(0, **thin(ax, ":"))
 
 
@@ -240,12 +250,13 @@ def _ends(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
 
 
 def _draw_categories(ax: Axes, term: AdditiveTerm) -> None:
-    shown = np.argsort(-np.abs(term.effect), kind="stable")[:_MAX_CATEGORIES]
+    n_present = _n_present(term)
+    shown = np.argsort(-np.abs(term.effect[:n_present]), kind="stable")[:_MAX_CATEGORIES]
     shown = shown[np.argsort(term.effect[shown], kind="stable")]
     places = np.arange(len(shown))
     effect, error = term.effect[shown], _BAND * term.error[shown]
     ax.errorbar(effect, places, xerr=error, fmt="C0o", markersize=4)
     ax.set_yticks(places, [label_text(term.labels[at]) for at in shown], fontsize="small")
     ax.axvline(0, **thin(ax, ":"))
-    if len(shown) < len(term.labels):
-        ax.set_title(f"{ax.get_title()} ({len(shown)} of {len(term.labels)})")
+    if len(shown) < n_present:
+        ax.set_title(f"{ax.get_title()} ({len(shown)} of {n_present})")

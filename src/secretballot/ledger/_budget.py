@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeGuard
 
-from secretballot._numbers import as_float, check_number
+from secretballot._numbers import as_float, check_number, quoted
 from secretballot._sizes import MOST_EPSILON
 from secretballot.divergences import (
     EVERYONE,
@@ -30,6 +30,8 @@ ONLY_LEVEL = "everyone"
 #: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.
 AskedOrder = Order | Literal["renyi"]
 
+#: Largest delta of a budget.
+_MOST_DELTA = 0.1
 #: Default share of delta for approximation deltas in a Gaussian budget.
 _APPROXIMATION_SHARE = 0.01
 
@@ -110,8 +112,8 @@ def budget_levels(
         gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(
-                f"order={order!r} must be {GAUSSIAN!r}, 'renyi', or a Renyi order (a number; inf "
-                "is basic composition)."
+                f"order={quoted(order)} must be {GAUSSIAN!r}, 'renyi', or a Renyi order (a "
+                "number; inf is basic composition)."
             )
         order = grid_order(gate)
     basic = isinstance(order, float) and math.isinf(order)
@@ -121,19 +123,25 @@ def budget_levels(
     if not (0 < total < 1 or (basic and total == 0)):
         text = f" Give a number, without quotes: delta={delta}." if isinstance(delta, str) else ""
         raise ValueError(
-            f"delta={delta!r} must be a number strictly between 0 and 1; a delta of 0 needs "
+            f"delta={quoted(delta)} must be a number strictly between 0 and 1; a delta of 0 needs "
             f"order=inf (basic composition of pure costs).{text}"
+        )
+    if total > _MOST_DELTA:
+        raise ValueError(
+            f"delta={total:g} is more than {_MOST_DELTA:g}, and promises nothing: with that "
+            "probability anything may be released. Give one well below one over the number of "
+            "private rows (or owners), such as delta=1e-5."
         )
     if basic and share not in (0, total):
         raise ValueError(
-            f"approximation_delta={approximation_delta!r} has no meaning at order=inf, where all "
-            "of delta is for approximations; leave it out."
+            f"approximation_delta={quoted(approximation_delta)} has no meaning at order=inf, "
+            "where all of delta is for approximations; leave it out."
         )
     if basic:
         share = total
     elif not 0 <= share < total:
         raise ValueError(
-            f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
+            f"approximation_delta={quoted(approximation_delta)} must be at least 0 and less than "
             f"delta={total:g}, of which it is a part."
         )
     check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
@@ -214,16 +222,17 @@ CHILD_SCOPE = "/"
 Cap = float | Mapping[str, float] | None
 
 
-def check_cap(epsilon: Cap, levels: Collection[str]) -> None:
-    """Check that a cap is one epsilon, one per level of the budget, or None."""
-    if epsilon is None:
+def check_cap(
+    cap: Cap, levels: Collection[str], name: str = "epsilon", *, most: float = MOST_EPSILON
+) -> None:
+    """Check that a cap is one number, one per level of the budget, or None."""
+    if cap is None:
         return
-    if isinstance(epsilon, Mapping) and set(epsilon) != set(levels):
+    if isinstance(cap, Mapping) and set(cap) != set(levels):
         raise ValueError(
-            f"epsilon={epsilon!r} must name every level of the budget: "
-            f"{', '.join(map(repr, levels))}."
+            f"{name}={cap!r} must name every level of the budget: {', '.join(map(repr, levels))}."
         )
-    check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
+    check_number(name, cap, above=0, most=most, per_level=True)
 
 
 @dataclass(frozen=True)
@@ -243,11 +252,14 @@ class Scope:
         leaves it to the budget.
     ledger : str
         Digest of what its ledger fixes; no other ledger takes it.
+    share : float, dict of str to float, or None
+        The most as a part of the whole budget. Unlike `epsilon` it is not recorded.
     """
 
     id: str
     epsilon: Cap
     ledger: str = field(default="", repr=False)
+    share: Cap = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not is_text(self.id):
@@ -256,15 +268,25 @@ class Scope:
             raise ValueError(f"id={self.id!r} of a scope must not begin with {CHILD_SCOPE!r}.")
 
     @classmethod
-    def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
-        """Check `epsilon` and make a scope with a new id."""
+    def create(
+        cls, epsilon: Cap, levels: Collection[str], ledger: str = "", share: Cap = None
+    ) -> Scope:
+        """Check `epsilon` and `share`, and make a scope with a new id."""
         check_cap(epsilon, levels)
-        if isinstance(epsilon, Mapping):
-            epsilon = {level: as_float(amount) for level, amount in epsilon.items()}
-        elif epsilon is not None:
-            epsilon = as_float(epsilon)
-        return cls(uuid.uuid4().hex, epsilon, ledger)
+        check_cap(share, levels, "share", most=1.0)
+        return cls(uuid.uuid4().hex, _plain_cap(epsilon), ledger, _plain_cap(share))
 
     def cap(self, level: str) -> float | None:
         """Return the limit for one level."""
         return self.epsilon[level] if isinstance(self.epsilon, Mapping) else self.epsilon
+
+    def share_of(self, level: str) -> float | None:
+        """Return the part of the whole budget of one level."""
+        return self.share[level] if isinstance(self.share, Mapping) else self.share
+
+
+def _plain_cap(cap: Cap) -> Cap:
+    """Return a cap as a number, or a copy as a dict of numbers."""
+    if isinstance(cap, Mapping):
+        return {level: as_float(amount) for level, amount in cap.items()}
+    return None if cap is None else as_float(cap)

@@ -71,7 +71,7 @@ class Grant:
         if self.is_sealed:
             return {} if child.is_begun else self.costs()
         return {
-            self._payer(level.name): self._cost(level).without(
+            self._payer(level.name): self._cost(level).refund_beside(
                 level_cost(child.charges, level.name, level.order)
             )
             for level in self.levels

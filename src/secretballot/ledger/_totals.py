@@ -139,11 +139,13 @@ class Totals:
         for level in {split_group(group)[0] for group in entry.charges}:
             parts_before, parts_after = parts_cost(before.charges, level), parts_cost(after, level)
             if parts_after is not None:
-                smaller, larger = parts_before, parts_after
+                difference = parts_after
                 if entry.is_refund:
                     assert parts_before is not None
-                    smaller, larger = parts_after, parts_before
-                change(charges, level, larger.without(smaller) if smaller else larger)
+                    difference = parts_before.refund_beside(parts_after)
+                elif parts_before:
+                    difference = parts_after.without(parts_before)
+                change(charges, level, difference)
         self._set_charges(account, charges, entry)
         if entry.child is not None and entry.child.event != "spend":
             self._change_child(entry.child, entry.scope_id)

@@ -21,22 +21,26 @@ class AdditiveTerm:
     name : hashable
         The column; its position in an array.
     labels : tuple of str
-        Texts of the bins: single values, then intervals; or categories, and ``"others"``.
+        Texts of the bins, or knots, by the number at which they begin: a single value stands behind
+        the interval that holds it. Or categories, and ``"others"``. The last one is ``"missing"``,
+        of columns in which missing cells have an effect.
     values : ndarray of shape (n_values,) or None
         Numbers that are a bin of their own; None for categories.
     edges : ndarray of shape (n_intervals - 1,) or None
         Edges between the intervals, of which the first and the last are open; None for categories
         and knots.
-    effect : ndarray of shape (n_bins,)
-        Contribution of each bin to the log odds, or to the number, less the mean over the column's
-        bins.
-    error : ndarray of shape (n_bins,)
+    effect : ndarray of shape (n_labels,)
+        Contribution of each label to the log odds, or to the number, less the mean over the
+        column's bins (without that of missing cells).
+    error : ndarray of shape (n_labels,)
         Standard deviation of each effect.
+    is_value : ndarray of bool of shape (n_labels,)
+        Whether a label is that of one of `values`.
     knots : ndarray of shape (n_knots,) or None
         Knots of a piecewise linear effect, constant beyond the first and the last; None for bins
         and categories.
     missing : float or None
-        Contribution of a missing cell, less the same mean; None for columns without one.
+        The last of `effect`, that of missing cells; None for columns without one.
     missing_error : float or None
         Standard deviation of it.
     """
@@ -47,6 +51,7 @@ class AdditiveTerm:
     edges: NDArray[np.float64] | None
     effect: NDArray[np.float64]
     error: NDArray[np.float64]
+    is_value: NDArray[np.bool_]
     knots: NDArray[np.float64] | None = None
     missing: float | None = None
     missing_error: float | None = None
@@ -81,7 +86,7 @@ class TermList(ShownList[AdditiveTerm | PairTerm]):
     headings = ("column", "bin", "effect", "error")
 
     def records(self) -> list[tuple[object, ...]]:
-        """Return a row of the table for each bin, and for missing cells."""
+        """Return a row of the table for each label."""
         return [record for term in self for record in _records(term)]
 
 
@@ -92,13 +97,8 @@ def _records(term: AdditiveTerm | PairTerm) -> list[tuple[object, ...]]:
         texts = [" and ".join(pair) for pair in itertools.product(*term.labels)]
         rows = zip(texts, term.effect.ravel().tolist(), term.error.ravel().tolist(), strict=True)
         return [(name, *row) for row in rows]
-    records: list[tuple[object, ...]] = [
-        (term.name, *row)
-        for row in zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
-    ]
-    if term.missing is not None:
-        records.append((term.name, "missing", term.missing, term.missing_error))
-    return records
+    rows = zip(term.labels, term.effect.tolist(), term.error.tolist(), strict=True)
+    return [(term.name, *row) for row in rows]
 
 
 def model_terms(
@@ -116,15 +116,18 @@ def model_terms(
         effect, error = coefficients[place], errors[place]
         effect = effect - effect[: column.n_values].mean()
         axis, is_nullable = column.axis(), column.n_values < column.n_bins
+        listed = np.append(column.listed(), np.arange(column.n_values, column.n_bins))
+        n_single = 0 if axis.values is None else len(axis.values)
         terms.append(
             AdditiveTerm(
                 name=column.name,
-                labels=tuple(column.labels()),
+                labels=(*column.labels(), *(["missing"] if is_nullable else [])),
                 values=axis.values,
                 edges=axis.edges,
                 knots=axis.knots,
-                effect=effect[: column.n_values],
-                error=error[: column.n_values].copy(),
+                effect=effect[listed],
+                error=error[listed],
+                is_value=listed < n_single,
                 missing=float(effect[-1]) if is_nullable else None,
                 missing_error=float(error[-1]) if is_nullable else None,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +11,17 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.linear._fit_memory import MOST_PUBLIC_ROWS
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
+    AdditiveBins,
+    Categories,
     FeatureMap,
     Features,
     KernelFeatures,
     NumberBins,
+    PublicColumn,
     ScaledColumns,
     TransformedRows,
     declared_bins,
@@ -39,8 +43,6 @@ from secretballot.schema import Bounds
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
 
-#: Public rows that are used; the sampling error of more is less than the noise.
-_MOST_PUBLIC_ROWS = 20_000
 #: Share of public rows, times the square of the number of bins, below which a category has no
 #: feature of its own in regressions: noise would hide its effect, and only add to the others'.
 _RARE_SHARE = 0.1
@@ -125,18 +127,30 @@ def feature_map(
         return rows, "frozen" if frozen else "public"
     categories = declared_categories(model, data.names)
     columns = data.public_columns(categories)
-    bounds = checked_bounds(model, columns, categories)
     if kind == "additive":
         is_smooth = data.response.is_smooth
-        least_share = _RARE_SHARE / size.n_bins**2 if is_smooth else 0.0
-        bins = public_bins(columns, size.n_bins, categories, bounds, placed, least_share)
-        if is_smooth:
-            bins = knots_between(bins, public_ends(bins, columns))
+        bins = additive_bins(model, columns, categories, size, placed, is_smooth=is_smooth)
         refuse_categories(bins, data.directions)
         return nullable_bins(bins.in_order(data.directions, columns), data.days), "public"
     if kind == "kernel":
         return KernelFeatures(columns, categories, size.kernel_width), "public"
     return ScaledColumns(columns, categories), "public"
+
+
+def additive_bins(
+    model: LinearModel,
+    columns: Sequence[PublicColumn],
+    categories: Categories,
+    size: FitSize,
+    placed: Mapping[Hashable, NumberBins] | None = None,
+    *,
+    is_smooth: bool,
+) -> AdditiveBins:
+    """Return the bins, or knots, of public columns, without those of missing cells."""
+    bounds = checked_bounds(model, columns, categories)
+    least_share = _RARE_SHARE / size.n_bins**2 if is_smooth else 0.0
+    bins = public_bins(columns, size.n_bins, categories, bounds, placed, least_share)
+    return knots_between(bins, public_ends(bins, columns)) if is_smooth else bins
 
 
 def public_features(data: FitInput, features: FeatureMap) -> Features | None:
@@ -147,8 +161,8 @@ def public_features(data: FitInput, features: FeatureMap) -> Features | None:
 def _thinned(X_public: ArrayLike) -> ArrayLike:
     """Return public rows; evenly spaced ones if there are very many."""
     n_rows = _num_samples(X_public)
-    if n_rows <= _MOST_PUBLIC_ROWS:
+    if n_rows <= MOST_PUBLIC_ROWS:
         return X_public
-    spaced = np.linspace(0, n_rows - 1, _MOST_PUBLIC_ROWS).astype(int)
+    spaced = np.linspace(0, n_rows - 1, MOST_PUBLIC_ROWS).astype(int)
     thinned: ArrayLike = _safe_indexing(X_public, spaced)
     return thinned

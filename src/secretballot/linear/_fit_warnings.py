@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot.linear.features import AdditiveBins, FeatureMap, Features, Floats
@@ -19,8 +20,12 @@ _EXPLAINED = 0.8
 _CLEAR_SIGNAL = 6.0
 #: Share of public rows with other categories, above which sums of the public ones may be noise.
 _MOST_OTHERS = 0.5
+#: Public categories hardly occur if rows that have one are fewer than this share of the others.
+_FEW_KNOWN = 0.1
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
+#: An effect is flattened if less than this share of its range remains.
+_FLAT = 0.5
 #: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
 _NEAR = 0.025
 #: Root mean square of residuals, as a share of half the range, below which they hardly vary.
@@ -32,6 +37,7 @@ def warn_failed_fit(
     features: FeatureMap,
     public: Features | None,
     residuals: Sequence[Floats],
+    counts: Floats | None,
     sigma: float,
     n_rows: float,
 ) -> None:
@@ -43,10 +49,11 @@ def warn_failed_fit(
     features : FeatureMap
     public : csr_array, ndarray or None
         Features of the public rows.
-    features : FeatureMap
     residuals : sequence of ndarray of shape (n_features, n_columns)
         Released sums of residuals, round by round. Those of later features (pairs of columns) come
         last, and are not compared with the first round, which did not ask them.
+    counts : ndarray of shape (n_features,) or None
+        Released numbers of rows with each feature.
     sigma : float
         Noise on each number.
     n_rows : float
@@ -55,10 +62,10 @@ def warn_failed_fit(
     signs = []
     if not posterior.coefficients[1:].any():
         signs.append("all coefficients are 0, so that all rows are predicted alike")
-    if isinstance(features, AdditiveBins) and residuals:
-        absent = _absent_columns(features, public, residuals[0], sigma)
+    if isinstance(features, AdditiveBins) and counts is not None:
+        absent = _absent_columns(features, public, counts, sigma)
         if absent:
-            signs.append(f"no public category of {', '.join(absent)} occurs in private rows")
+            signs.append(f"next to no private row has a public category of {', '.join(absent)}")
     energies = [float((residual[: len(residuals[0])] ** 2).sum()) for residual in residuals]
     if len(energies) > 1:
         # The residuals of a row have a length of at most 1: so large is the sampling error.
@@ -73,6 +80,40 @@ def warn_failed_fit(
             f"{'; '.join(signs)}. Do the public rows (or bounds and categories) have the units and "
             "codes of the private rows? This follows from what was released, and the budget is "
             "spent."
+        )
+
+
+def warn_flattened(
+    free: Posterior, ordered: Posterior, features: AdditiveBins, directions: NDArray[np.int8]
+) -> None:
+    """Warn of columns with a clear effect against their direction. Free of charge, as all is here.
+
+    Parameters
+    ----------
+    free, ordered : Posterior
+        Without the directions, and with them.
+    features : AdditiveBins
+    directions : ndarray of shape (n_columns,)
+    """
+    assert free.covariance is not None
+    flattened = []
+    for column, place, direction in zip(
+        features.columns, features.value_places, directions.tolist(), strict=True
+    ):
+        values = slice(1 + place.start, 1 + place.stop)
+        trend = direction * np.linspace(-1.0, 1.0, place.stop - place.start)
+        before, after = free.coefficients[values], ordered.coefficients[values]
+        factor = free.variances[values].sum(axis=0) / free.covariance.diagonal()[values].sum()
+        error = np.sqrt(factor * (trend @ free.covariance[values, values] @ trend))
+        is_against = trend @ before < -CLEAR_EFFECT * error
+        if (is_against & (np.ptp(after, axis=0) < _FLAT * np.ptp(before, axis=0))).any():
+            flattened.append(repr(column.name))
+    if flattened:
+        warn(
+            f"monotonic_cst: the effect of {', '.join(flattened)} clearly goes the other way, so "
+            "the direction flattens it, and next to nothing is predicted from it. Does it name the "
+            "right class, or sign? Reverse the direction in another fit, or leave it out. This "
+            "follows from what was released, and the budget is spent."
         )
 
 
@@ -111,9 +152,9 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
 
 
 def _absent_columns(
-    features: AdditiveBins, public: Features | None, sums: Floats, sigma: float
+    features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
 ) -> list[str]:
-    """Return columns whose public categories sum to noise while "others" does not.
+    """Return columns of which few private rows can have a public category, for all the noise.
 
     Columns in which most public rows have others too are left out.
     """
@@ -124,9 +165,8 @@ def _absent_columns(
             continue
         if shares is not None and shares[place][column.other_code] > _MOST_OTHERS:
             continue
-        scaled = sums[place] / sigma
-        public, other = scaled[: column.other_code], scaled[column.other_code]
-        noise = public.size + _CLEAR_SIGNAL * np.sqrt(2 * public.size)
-        if np.abs(other).max() > 2 * _CLEAR_SIGNAL and (public**2).sum() < noise:
+        known, other = counts[place][: column.other_code], counts[place][column.other_code]
+        most_known = float(known.sum()) + _CLEAR_SIGNAL * sigma * len(known) ** 0.5
+        if most_known < _FEW_KNOWN * (float(other) - _CLEAR_SIGNAL * sigma):
             absent.append(repr(column.name))
     return absent

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -49,7 +50,7 @@ from secretballot.linear.input import (
 from secretballot.linear.rounds import Response, Targets
 from secretballot.schema import RowAnswers, check_table, date_bounds, public_table
 from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
-from secretballot.screening import CopiedMixin
+from secretballot.screening import CopiedMixin, check_file_columns
 
 
 class LinearModel(
@@ -64,11 +65,12 @@ class LinearModel(
     interactions: int | str
     categories: dict[Hashable, Sequence[Hashable]] | None
     bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
-    monotonic_cst: ArrayLike | dict[str, int] | None
+    monotonic_cst: ArrayLike | dict[str, object] | None
     epsilon: float | dict[str, float] | None
     check_public_rows: bool
     rows_per_call: int | str
     accountant: PrivacyAccountant | None
+    verbose: int
     random_state: int | np.random.RandomState | None
     n_features_in_: int
 
@@ -88,6 +90,7 @@ class LinearModel(
         "check_public_rows": ["boolean"],
         "rows_per_call": [Options(Integral, {1, 8, 256}), StrOptions({"auto"})],
         "accountant": [PrivacyAccountant, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
@@ -182,7 +185,8 @@ class LinearModel(
         ------
         ValueError
             If `columns`, `categories` or `bounds` name a column that the rows don't have, or
-            nothing is declared of a column without public rows.
+            nothing is declared of a column without public rows, or a column has no name and numbers
+            the rows.
         """
         if X_public is None:
             return self._read_declared()
@@ -191,7 +195,8 @@ class LinearModel(
         choice = ColumnChoice.of(self.columns, table)
         names = list(choice.names)
         declared = declared_categories(self, names)
-        columns = public_columns(choice.select(table, "X_public"), declared, names)
+        check_file_columns(selected := choice.select(table, "X_public"))
+        columns = public_columns(selected, declared, names)
         return public_readings(columns, declared, bounds=checked_bounds(self, columns, declared))
 
     def _read_declared(self) -> ColumnReadings:
@@ -199,16 +204,16 @@ class LinearModel(
         bounds, categories = self.bounds, self.categories or {}
         if not isinstance(bounds, Mapping | None) or not (bounds or categories):
             raise ValueError(
-                f"X_public=None and bounds={bounds!r}: which columns there are is not known. Pass "
-                "the public rows, or name the columns: bounds={column: (low, high)} and "
-                "categories={column: [...]}."
+                f"X_public=None and bounds={quoted(bounds)}: which columns there are is not "
+                "known. Pass the public rows, or name the columns: bounds={column: (low, high)} "
+                "and categories={column: [...]}."
             )
         names = [*dict.fromkeys([*(bounds or {}), *categories])]
         if self.columns is not None:
             names = np.asarray(self.columns, dtype=object).ravel().tolist()
         declared = declared_categories(self, names)
         numbers = declared_bounds(self, names, declared)
-        days = date_bounds(self.bounds)
+        days = date_bounds(bounds, names)
         return declared_readings(declared_bins(names, numbers, 1, declared), days, numbers)
 
     def _check_additive(self) -> AdditiveBins:

@@ -26,8 +26,9 @@ from secretballot.linear._feature_maps import (
     public_features,
     ranges_of_numbers,
 )
+from secretballot.linear._fit_memory import too_many_columns
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._fit_warnings import warn_failed_fit
+from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
@@ -60,7 +61,7 @@ from secretballot.linear.rounds import (
     resized,
 )
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema, column_names
+from secretballot.schema import RowSchema, column_names, one_blas_thread
 from secretballot.screening import PublicRowsCheck, check_copy
 
 if TYPE_CHECKING:
@@ -191,6 +192,16 @@ def _run(
         scope=scope,
     )
 
+    if isinstance(features, AdditiveBins):
+        problem = too_many_columns(
+            n_columns=len(features.columns),
+            n_entries=features.n_entries,
+            n_features=features.n_features,
+            n_public=0 if data.X_public is None else n_public,
+            n_pairs=0 if pairs is None else pairs.n_pairs,
+        )
+        if problem:
+            raise ValueError(problem)
     other = None
     if n_pilot:
         other, _ = feature_map(model, data, "kernel", size)
@@ -237,7 +248,7 @@ def _run(
     if is_copy:
         note["copy"] = True
     # Callbacks that fail do so before anything is paid.
-    progress = Progress(model, "fit", 1)
+    progress = Progress(model, "fit", 1, model.verbose)
     check = check.release_count(
         model,
         partial(_people_outside, model, data, X_public),
@@ -259,6 +270,7 @@ def _run(
     with (
         _reserved(accountant, plans, scope=scope, note=note) as reservations,
         progress.task("ask private rows", n_releases + len(plans) - 1) as task,
+        one_blas_thread(),
     ):
         progress.paid()
         releases = _Releases(accountant, reservations[0], randomness, scope, note, task)
@@ -297,11 +309,16 @@ def _run(
         plan, kind = plan.rival.plan, "kernel"
     sigma = plan.mechanism.sigma
     residuals = fitted.residuals
-    warn_failed_fit(fitted.posterior, plan.features, plan.public, residuals, sigma, n_squared)
+    warn_failed_fit(
+        fitted.posterior, plan.features, plan.public, residuals, fitted.counts, sigma, n_squared
+    )
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
-        fitted = replace(fitted, posterior=monotone_posterior(fitted.posterior, relations))
+        with one_blas_thread():
+            ordered = monotone_posterior(fitted.posterior, relations)
+        warn_flattened(fitted.posterior, ordered, fitted.features, data.directions)
+        fitted = replace(fitted, posterior=ordered)
     return FittedModel(
         response=response,
         features=fitted.features,

@@ -51,15 +51,12 @@ class PairSearch:
         scope: Scope,
     ) -> PairSearch | None:
         """Plan the release; None if no pairs are wanted, or can be modelled."""
-        if not isinstance(features, AdditiveBins) or len(features.columns) < 2:
+        if not isinstance(features, AdditiveBins):
             return None
-        if not response.has_pairs or not n_rounds:
-            return None
-        if isinstance(interactions, str):
-            n_columns = len(features.columns)
-            is_clear = response.asks_pairs(signal, n_rounds) and n_columns <= _MOST_COLUMNS
-            interactions = max(_FEW_PAIRS, int(_PAIRS_PER_COLUMN * n_columns)) if is_clear else 0
-        if not interactions:
+        n_pairs = count_pairs(
+            interactions, response, len(features.columns), n_rounds, signal=signal
+        )
+        if not n_pairs:
             return None
         mechanism = accountant.calibrate(
             lambda sigma: response.mechanism(sigma, features, weight),
@@ -67,4 +64,16 @@ class PairSearch:
             scope=scope,
             share=cls.share,
         )
-        return cls(interactions, mechanism)
+        return cls(n_pairs, mechanism)
+
+
+def count_pairs(
+    interactions: int | str, response: Response, n_columns: int, n_rounds: int, *, signal: float
+) -> int:
+    """Return the largest number of pairs that join a model of so many columns."""
+    if not response.has_pairs or not n_rounds or n_columns < 2:
+        return 0
+    if not isinstance(interactions, str):
+        return interactions
+    is_clear = response.asks_pairs(signal, n_rounds) and n_columns <= _MOST_COLUMNS
+    return max(_FEW_PAIRS, int(_PAIRS_PER_COLUMN * n_columns)) if is_clear else 0

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import Levels, public_rows
 from secretballot.linear._expected_quality import expected_quality
+from secretballot.linear._feature_maps import additive_bins, first_kind
+from secretballot.linear._fit_memory import too_many_columns
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
+from secretballot.linear._pair_search import count_pairs
+from secretballot.linear.features import ColumnChoice, public_columns
+from secretballot.linear.input import declared_categories
+from secretballot.schema import public_table
 from secretballot.scoring import FitPrice, by_level, price_of_fits
 
 if TYPE_CHECKING:
@@ -73,6 +80,7 @@ def price_linear_fit(
     except BudgetExceededError as error:
         problem = str(error)
     else:
+        problem = _too_many_columns(model, X_public, n_columns, n_public, size, response)
         expected = expected_quality(size.signal, response)
     sizes = {"n_columns": n_columns, "n_public_rows": n_public, "n_rounds": size.n_rounds}
     if model.features in ("auto", "additive"):
@@ -88,6 +96,36 @@ def price_linear_fit(
     )
 
 
+def _too_many_columns(
+    model: LinearModel,
+    X_public: object,
+    n_columns: int,
+    n_public: int,
+    size: FitSize,
+    response: Response,
+) -> str:
+    """Describe why a fit of so many columns would be refused; "" if it would not."""
+    if first_kind(model) != "additive":
+        return ""
+    n_entries, n_features = n_columns, n_columns * (size.n_bins + 1)
+    if X_public is not None:
+        table = public_table(public_rows(X_public, None), "X_public")
+        choice = ColumnChoice.of(model.columns, table)
+        names = list(choice.names)
+        categories = declared_categories(model, names)
+        columns = public_columns(choice.select(table, "X_public"), categories, names)
+        bins = additive_bins(model, columns, categories, size, is_smooth=response.is_smooth)
+        n_entries, n_features = bins.n_entries, bins.n_features + n_columns
+    pairs = count_pairs(model.interactions, response, n_columns, size.n_rounds, signal=size.signal)
+    return too_many_columns(
+        n_columns=n_columns,
+        n_entries=n_entries,
+        n_features=n_features,
+        n_public=n_public,
+        n_pairs=pairs,
+    )
+
+
 def _declared_columns(model: LinearModel) -> int:
     """Return the number of columns that a model without public rows is told of."""
     bounds, n_categories = model.bounds, len(model.categories or {})
@@ -98,6 +136,6 @@ def _declared_columns(model: LinearModel) -> int:
     if bounds is None and n_categories:
         return n_categories
     raise ValueError(
-        f"X_public=None and bounds={bounds!r}: the number of columns is not known. Pass the public "
-        "rows, or bounds={column: (low, high)}."
+        f"X_public=None and bounds={quoted(bounds)}: the number of columns is not known. Pass "
+        "the public rows, or bounds={column: (low, high)}."
     )

@@ -64,7 +64,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         clipped to them. They may be some times too wide: residuals are clipped where most end.
     columns : array-like of column names or positions, default=None
         Columns to read; None: all. The model leaves the others out; public rows with names of
-        columns may lack them.
+        columns may lack them. Tables of too many columns (some 220 numbers with 400 public rows)
+        are refused for their memory.
     n_bins : int or "auto", default="auto"
         Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
         and the number of rows.
@@ -103,6 +104,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
+    verbose : int, default=0
+        Whether to print progress.
     random_state : int, RandomState instance or None, default=None
         None draws the noise from a cryptographic generator. Seeds are for tests and examples:
         seeded noise protects nobody.
@@ -178,7 +181,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     ...     accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
     ... )
     >>> model = model.fit(X[:10000], y[:10000], X_public=PublicData(X[10000:10500]))
-    >>> effect = model.terms()[3].effect
+    >>> effect = model.terms()[3].effect[:-1]  # without that of missing cells
     >>> bool((effect[1:] >= effect[:-1]).all())
     True
     """
@@ -199,11 +202,12 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
-        monotonic_cst: ArrayLike | dict[str, int] | None = None,
+        monotonic_cst: ArrayLike | dict[str, object] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         rows_per_call: int | str = "auto",
         accountant: PrivacyAccountant | None = None,
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
@@ -219,6 +223,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.check_public_rows = check_public_rows
         self.rows_per_call = rows_per_call
         self.accountant = accountant
+        self.verbose = verbose
         self.random_state = random_state
 
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[NumberResponse, Targets]:

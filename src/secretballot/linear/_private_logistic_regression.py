@@ -62,7 +62,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         must depend on that row alone. A `FrozenEstimator` is used as it is; the privacy statement
         records your word that it saw no private row.
     columns : array-like of column names or positions, default=None
-        Columns to read; None: all. Public rows with names of columns may lack the others.
+        Columns to read; None: all. Public rows with names of columns may lack the others. Tables of
+        too many columns (some 450 with 400 public rows) are refused for their memory.
     n_bins : int or "auto", default="auto"
         Largest number of bins of a number. ``"auto"``: by the noise and the number of rows.
     rounds : int or "auto", default="auto"
@@ -81,12 +82,14 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         fewer than 100. At most a tenth of the fit's budget places the bins at private quantiles,
         so the bounds may be far too wide; where noise would misplace them, bins have equal widths
         and nothing is paid. Without public rows a part pays for the correlations of columns.
-    monotonic_cst : array-like of int of shape (n_features,) or dict of str to int, default=None
-        Known directions of numbers, with additive features: 1 if the probability of the second
-        class, or of each label, never falls as the number grows; -1 if it never rises; 0 for
-        neither. An array is in the order of `feature_names_in_`, a dict has names of columns. The
-        directions are public, must not be read from private rows, and cost nothing. Three classes
-        and more are refused, and columns of categories.
+    monotonic_cst : array-like of shape (n_features,) or dict of columns, default=None
+        Known directions of numbers, with additive features: of two classes the one whose
+        probability never falls as the number grows (``{"hours": "more"}``); 0 for neither. With
+        classes that are numbers or booleans, and several labels, 1 if the probability of the second
+        class, or of each label, never falls, and -1 if it never rises; also with other classes that
+        were named in sorted order. An array is in the order of `feature_names_in_`, a dict has
+        names of columns. The directions are public, must not be read from private rows, and cost
+        nothing. Three classes and more are refused, and columns of categories.
     epsilon : float or dict of str to float, default=None
         Largest cost of one fit. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.
@@ -101,8 +104,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         largest at which public rows have the same features bit for bit at all places and beside
         all rows. 8 or 256: this number, or an error. 1 needs no check, and takes longer.
     classes : array-like of shape (n_classes,), default=None
-        All possible classes. None learns them from private labels, which is a leak: it warns. Of
-        several labels nothing is learned: their number is public.
+        All possible classes, in any order; `classes_` is sorted. None learns them from private
+        labels, which is a leak: it warns. Of several labels nothing is learned: their number is
+        public.
     class_weight : dict or "balanced", default=None
         Weights of classes, ``{class: weight}``, for predictions as in a population where each class
         is so much more frequent. They must be public: weights that are computed from the counts of
@@ -117,6 +121,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         for balanced accuracy and rare labels, which seldom have a probability of .5.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
+    verbose : int, default=0
+        Whether to print progress.
     random_state : int, RandomState instance or None, default=None
         None draws the noise from a cryptographic generator. Seeds are for tests and examples:
         seeded noise protects nobody.
@@ -231,7 +237,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
-        monotonic_cst: ArrayLike | dict[str, int] | None = None,
+        monotonic_cst: ArrayLike | dict[str, object] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         rows_per_call: int | str = "auto",
@@ -240,6 +246,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         label_rate: ArrayLike | None = None,
         label_threshold: str | ArrayLike = 0.5,
         accountant: PrivacyAccountant | None = None,
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
@@ -258,6 +265,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self.label_rate = label_rate
         self.label_threshold = label_threshold
         self.accountant = accountant
+        self.verbose = verbose
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:

@@ -112,6 +112,19 @@ def check_count_spacing(
     return counts
 
 
+def check_whole_votes(votes: NDArray[np.float64], weight: float | Mapping[str, float]) -> None:
+    """Refuse rows that hold less than one vote, or parts of one: shares are no counts."""
+    vote = min(by_group(weight).values())
+    totals, largest = votes.sum(axis=1), votes.max(axis=1)
+    is_at_most_one = (totals > 0) & (totals <= vote * (1 + ROUNDING))
+    if (is_at_most_one & (largest < vote * (1 - ROUNDING))).any():
+        raise ValueError(
+            "counts has a row that sums to one vote or less, in parts: shares, or probabilities, "
+            "would drown in the noise. Give numbers of votes: how many teachers, or people, are "
+            f"for each class. {NOT_FOR_PUBLICATION}"
+        )
+
+
 def difference_sensitivity(relation: Relation) -> float:
     """Compute the sensitivity of the difference of two counts that move by at most 1."""
     # If a person joins or leaves, both counts move the same way.

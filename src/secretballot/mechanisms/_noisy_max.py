@@ -17,6 +17,7 @@ from secretballot.mechanisms._fields import (
     ROUNDING,
     BallotThreshold,
     check_count_spacing,
+    check_whole_votes,
     pair_by_group,
 )
 
@@ -78,7 +79,9 @@ class GNMax(Mechanism):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes that are small enough for the noise, or raise `ValueError`."""
-        return check_count_spacing(self.sigma, super().check_counts(counts))
+        votes = check_count_spacing(self.sigma, super().check_counts(counts))
+        check_whole_votes(votes, self.weight)
+        return votes
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the winning class of each row, shape (n_rows,)."""

@@ -19,6 +19,7 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._bags import Bags
+from secretballot.schema import dense_columns
 
 _MOST_QUOTED = 20
 
@@ -96,7 +97,8 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
     bags: list[Matrix] = []
     for number, bag in enumerate(raw):
         try:
-            matrix = check_array(bag, accept_sparse="csr", dtype=[np.float64, np.float32])
+            table = dense_columns(bag)
+            matrix = check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as error:
             raise ValueError(
                 f"bag {number}: {error} A bag is a table of numbers, with a row for each instance; "

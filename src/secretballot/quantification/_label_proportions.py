@@ -37,6 +37,11 @@ class LabelProportions(NamedTuple):
     covariance: Floats | None
     ids: list[BagId] | None = None
 
+    @property
+    def mean(self) -> Floats:
+        """The bags' mean: the ratios of a group of which nothing else is known."""
+        return np.asarray(self.values.mean(axis=0))
+
     def check_full_rank(self) -> None:
         """Refuse proportions from which some class can't be learned."""
         n_bags, n_classes = self.values.shape

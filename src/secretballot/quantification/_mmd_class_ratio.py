@@ -300,7 +300,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         parts, bags = cut_bags(bags, 1, self._seed)
         cross = self._embedding.cross(self._number, bags, parts)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T
-        return fit_on_simplex(self._ratio_fit.gram, self._ratio_fit.means.dual_mixture.T @ means)
+        products = self._ratio_fit.means.dual_mixture.T @ means
+        return fit_on_simplex(self._ratio_fit.gram, products, self._proportions.mean)
 
     def predict_interval(
         self,
@@ -318,7 +319,6 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         Parameters
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
-            At least 2 instances in each bag.
         confidence : float, default=0.95
             For each ratio separately.
         target : {"group", "population"}, default="group"
@@ -340,7 +340,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         check_integer("n_resamples", n_resamples, least=20)
         if target not in ("group", "population"):
             raise ValueError(f"target={target!r} must be 'group' or 'population'.")
-        checked, fit = self._check_bags_like_fit(X, min_instances=2), self._ratio_fit
+        checked, fit = self._check_bags_like_fit(X), self._ratio_fit
         parts, bags = cut_bags(checked, _N_GROUP_PARTS, self._seed)
         if fit.lacks_effects:
             ratios = self._estimate(checked)

@@ -26,7 +26,7 @@ class PublishedProportions:
     proportions : ndarray of shape (n_bags, n_classes)
         Rows sum to 1.
     classes : ndarray of shape (n_classes,)
-        The class of each column.
+        The class of each column, sorted.
     names : tuple
         The name of each bag.
     sizes : ndarray of shape (n_bags,)

@@ -5,11 +5,13 @@ Internal: estimators, scores and choices read the private rows that they are giv
 
 from secretballot.schema._cells import cell_text as cell_text
 from secretballot.schema._cells import column_cells as column_cells
+from secretballot.schema._cells import date_text as date_text
 from secretballot.schema._cells import missing_cells as missing_cells
 from secretballot.schema._cells import read_coded_texts as read_coded_texts
 from secretballot.schema._cells import read_days as read_days
 from secretballot.schema._cells import read_numbers as read_numbers
 from secretballot.schema._cells import read_texts as read_texts
+from secretballot.schema._cells import text_finder as text_finder
 from secretballot.schema._column_bounds import Bounds as Bounds
 from secretballot.schema._column_bounds import date_bounds as date_bounds
 from secretballot.schema._column_bounds import read_bounds as read_bounds
@@ -20,6 +22,7 @@ from secretballot.schema._frames import check_table as check_table
 from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
 from secretballot.schema._frames import container_kind as container_kind
+from secretballot.schema._frames import dense_columns as dense_columns
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._frames import public_table as public_table
 from secretballot.schema._frames import row_shape as row_shape
@@ -34,3 +37,4 @@ from secretballot.schema._rowwise import RowCalls as RowCalls
 from secretballot.schema._rowwise import private_copies as private_copies
 from secretballot.schema._rowwise_check import check_rows_per_call as check_rows_per_call
 from secretballot.schema._rowwise_check import choose_calls as choose_calls
+from secretballot.schema._undisturbed import one_blas_thread as one_blas_thread

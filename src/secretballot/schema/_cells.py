@@ -7,14 +7,16 @@ floats of integers. So numbers and texts are read alike from columns of any type
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+T = TypeVar("T")
 
 #: Longest text of a cell that is not a text itself, such as a list.
 _LONGEST_TEXT = 1000
@@ -110,7 +112,8 @@ def _object_array(values: Any) -> NDArray[Any]:
 def read_numbers(values: ArrayLike) -> NDArray[np.float64]:
     """Read a column as finite numbers; NaN where a cell is no number.
 
-    Texts of numbers are numbers, because one other text makes texts of a whole column.
+    Texts of numbers are numbers, because one other text makes texts of a whole column; those of
+    booleans are 1 and 0, as booleans are.
     """
     cells = column_cells(values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -130,30 +133,53 @@ def _number(cell: Any) -> float:
     if hasattr(cell, "__len__") and not isinstance(cell, str | bytes):
         return np.nan  # an array of one number is no number
     try:
-        return float(cell)
+        boolean = _boolean(cell) if isinstance(cell, str) else None
+        return float(cell if boolean is None else boolean)
     except Exception:
         return np.nan
 
 
 def read_booleans(values: ArrayLike) -> NDArray[np.float64]:
     """Read a column of booleans as 1 and 0; NaN where a cell is neither."""
-    cells = column_cells(values)
-    if cells.dtype.kind == "O":
-        cells = _map_cells(
-            lambda cell: _BOOLEANS.get(cell.lower(), cell) if isinstance(cell, str) else cell, cells
-        )
-    x = read_numbers(cells)
-    x[(x != 0) & (x != 1)] = np.nan
-    return x
+    codes = read_coded_texts(values).positions({"False": 0, "True": 1}, -1)
+    return np.where(codes < 0, np.nan, codes)
 
 
-_BOOLEANS = {"true": True, "false": False}
+#: Texts of booleans, in small letters. Other files write the same column in another way.
+_BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
-def read_texts(values: ArrayLike) -> NDArray[Any]:
-    """Read a column as an array of texts, with None where a cell is missing."""
+def _boolean(text: str | None) -> bool | None:
+    return None if text is None else _BOOLEANS.get(text.lower())
+
+
+def boolean_texts(values: ArrayLike) -> tuple[str, ...]:
+    """Return the texts of a column that holds booleans alone; none of any other column."""
+    texts = [text for text in read_coded_texts(values).texts if text is not None]
+    return tuple(texts) if all(_boolean(text) is not None for text in texts) else ()
+
+
+def text_finder(known: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
+    """Return a function that finds a text in a mapping: itself, or another of the same boolean.
+
+    The function's second argument is its answer for all other texts.
+    """
+    booleans: dict[bool | None, T] = {}
+    for text, value in known.items():
+        if (boolean := _boolean(text)) is not None:
+            booleans.setdefault(boolean, value)
+    return lambda text, other: known[text] if text in known else booleans.get(_boolean(text), other)
+
+
+def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[Any]:
+    """Read a column as an array of texts, with None where a cell is missing.
+
+    Booleans have the texts of `booleans`, if there are any.
+    """
     coded = read_coded_texts(values)
-    return np.array(coded.texts, dtype=object)[coded.codes]
+    find = text_finder({cell_text(text): cell_text(text) for text in booleans})
+    texts = [find(text, text) for text in coded.texts]
+    return np.array(texts, dtype=object)[coded.codes]
 
 
 class CodedTexts(NamedTuple):
@@ -171,8 +197,12 @@ class CodedTexts(NamedTuple):
     codes: NDArray[np.intp]
 
     def positions(self, known: Mapping[str | None, int], other: int) -> NDArray[np.intp]:
-        """Return the number that a mapping gives to each cell's text; `other` without one."""
-        table = np.array([known.get(text, other) for text in self.texts], dtype=np.intp)
+        """Return the number that a mapping gives to each cell's text; `other` without one.
+
+        Booleans are found in each of their texts (see `text_finder`).
+        """
+        find = text_finder(known)
+        table = np.array([find(text, other) for text in self.texts], dtype=np.intp)
         return np.asarray(table[self.codes])
 
 
@@ -353,6 +383,12 @@ def _days(exact: NDArray[Any]) -> NDArray[np.float64]:
     full_days = exact.astype(f"{exact.dtype.kind}8[D]")
     days = full_days.astype(np.int64) + (exact - full_days) / np.timedelta64(1, "D")
     return np.asarray(np.where(np.isnat(exact), np.nan, days))
+
+
+def date_text(number: float) -> str:
+    """Return a number of days since 1970 as a date in ISO 8601, with the time if it has one."""
+    minutes = np.datetime64(0, "m") + np.timedelta64(round(number * 1_440), "m")
+    return str(minutes).removesuffix("T00:00")
 
 
 def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._numbers import quoted
 from secretballot.schema._cells import read_days, read_numbers
 
 Bounds = Mapping[Hashable, tuple[float, float]]
@@ -16,10 +17,10 @@ Bounds = Mapping[Hashable, tuple[float, float]]
 def read_bounds(
     bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None,
     names: Sequence[Hashable],
-    *,
-    dates: bool = False,
 ) -> Bounds:
     """Read the bounds of columns, or raise ValueError; columns without bounds are left out.
+
+    Times and durations are read as days.
 
     Parameters
     ----------
@@ -27,16 +28,12 @@ def read_bounds(
         (low, high) of all columns, of each, or by column.
     names : sequence
         Columns of numbers.
-    dates : bool, default=False
-        Whether bounds may be times or durations, which are read as days.
     """
     by_column = _bounds_by_column(bounds, names)
     for name in by_column:
         if name not in names:
             raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
-    return {
-        name: _checked_pair(name, by_column[name], dates) for name in names if name in by_column
-    }
+    return {name: _checked_pair(name, by_column[name]) for name in names if name in by_column}
 
 
 def _bounds_by_column(
@@ -44,10 +41,15 @@ def _bounds_by_column(
 ) -> Mapping[Hashable, ArrayLike]:
     if bounds is None or isinstance(bounds, Mapping):
         return bounds or {}
+    dates = _pairs_of_dates(bounds, names)
+    if dates is not None:
+        return dates
     try:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds={bounds!r} are no numbers; give pairs (low, high).") from None
+        raise ValueError(
+            f"bounds={quoted(bounds)} are no numbers or dates; give pairs (low, high)."
+        ) from None
     if pairs.shape == (2,):
         pairs = np.tile(pairs, (len(names), 1))
     if pairs.shape != (len(names), 2):
@@ -58,19 +60,34 @@ def _bounds_by_column(
     return dict(zip(names, pairs.tolist(), strict=True))
 
 
-def _checked_pair(name: Hashable, pair: ArrayLike, dates: bool) -> tuple[float, float]:
-    low, high = (_days_of(pair) if dates else None) or _numbers_of(pair)
+def _pairs_of_dates(
+    bounds: ArrayLike, names: Sequence[Hashable]
+) -> Mapping[Hashable, ArrayLike] | None:
+    """Return one pair for all columns, or one for each, if a pair is of times or durations."""
+    if not isinstance(bounds, list | tuple | np.ndarray):
+        return None
+    if _days_of(bounds) is not None:
+        return dict.fromkeys(names, bounds)
+    if len(bounds) == len(names) and any(_days_of(pair) is not None for pair in bounds):
+        return dict(zip(names, bounds, strict=True))
+    return None
+
+
+def _checked_pair(name: Hashable, pair: ArrayLike) -> tuple[float, float]:
+    low, high = _days_of(pair) or _numbers_of(pair)
     if not 0 < high - low < math.inf:
-        kinds = "numbers, or dates such as '2024-12-31'" if dates else "numbers"
         raise ValueError(
-            f"bounds of {name!r} are {pair!r}; give (low, high), low below high, as {kinds}."
+            f"bounds of {name!r} are {pair!r}; give (low, high), low below high, as numbers, or "
+            "dates such as '2024-12-31'."
         )
     return low, high
 
 
-def date_bounds(bounds: object) -> dict[Hashable, str]:
+def date_bounds(
+    bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None, names: Sequence[Hashable]
+) -> dict[Hashable, str]:
     """Return the columns whose declared bounds are times or durations, with which of them."""
-    by_column = bounds if isinstance(bounds, Mapping) else {}
+    by_column = _bounds_by_column(bounds, names)
     kinds = ("time", "duration")
     return {
         name: kind for name, pair in by_column.items() for kind in kinds if _days_of(pair, kind)
@@ -85,12 +102,12 @@ def _numbers_of(pair: ArrayLike) -> tuple[float, float]:
     return low, high
 
 
-def _days_of(pair: ArrayLike, *kinds: str) -> tuple[float, float] | None:
+def _days_of(pair: object, *kinds: str) -> tuple[float, float] | None:
     """Return bounds of times or durations as days; None if they are neither."""
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
+    if not isinstance(pair, list | tuple | np.ndarray) or np.shape(pair) != (2,):
         return None
     cells = np.empty(2, dtype=object)
-    cells[:] = pair
+    cells[:] = list(pair)
     if not np.isnan(read_numbers(cells)).all():
         return None
     for kind in kinds or ("time", "duration"):

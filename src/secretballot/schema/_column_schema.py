@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from secretballot._cached_property import cached_property
 from secretballot.schema._cells import (
+    boolean_texts,
     cell_text,
     column_cells,
     is_missing,
@@ -25,6 +26,7 @@ from secretballot.schema._cells import (
     read_objects,
     read_texts,
     read_times,
+    text_finder,
 )
 
 #: Kinds whose missing cells take a public value where no public cell is missing.
@@ -59,7 +61,8 @@ class ColumnSchema:
     dtype : object
         The column's type, in its own library.
     categories : tuple
-        Categories that public rows show, or that were declared.
+        Categories that public rows show, or that were declared; of texts, those of a column of
+        booleans.
     ordered : bool
         Whether categories have an order.
     n_left_out : int
@@ -104,6 +107,8 @@ class ColumnSchema:
         listed = _listed_categories(values, dtype)
         if listed is None:
             column = cls(name, *_kind_of(values, dtype), dtype)
+            if column.kind == "text":
+                column = replace(column, categories=boolean_texts(values))
         else:
             categories = _shown_categories(listed, read_texts(values), declared)
             column = cls(
@@ -196,7 +201,7 @@ class ColumnSchema:
         if self.kind == "category":
             return read_coded_texts(values).positions(self._category_codes, -1)
         if self.kind == "text":
-            texts = read_texts(values)
+            texts = read_texts(values, self.categories)
             return texts if self.dtype == np.dtype(object) else _encodable(texts)
         return read_objects(values)
 
@@ -256,14 +261,20 @@ def _shown_categories(
     A type may list categories of private rows: those of a table that was cast before it was split.
     """
     declared = [] if declared is None else list(declared)
-    public_texts = {*shown.tolist(), *map(cell_text, declared)}
-    public = [category for category in listed if cell_text(category) in public_texts]
-    listed_texts = set(map(cell_text, public))
-    return (*public, *(c for c in declared if cell_text(c) not in listed_texts))
+    is_public = text_finder(dict.fromkeys([*shown.tolist(), *map(cell_text, declared)], True))
+    public = [category for category in listed if is_public(cell_text(category), False)]
+    is_listed = text_finder(dict.fromkeys(map(cell_text, public), True))
+    return (*public, *(c for c in declared if not is_listed(cell_text(c), False)))
+
+
+def dense_type(dtype: Any) -> Any:
+    """Return the type of the cells of a sparse column of pandas; other types as they are."""
+    return dtype.subtype if type(dtype).__name__ == "SparseDtype" else dtype
 
 
 def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
     """Return the kind of a public column without categories, and its NumPy type."""
+    dtype = dense_type(dtype)
     if not hasattr(dtype, "kind"):
         return _kind_of_polars(values, dtype)
     kind = _KINDS.get(dtype.kind, "object")

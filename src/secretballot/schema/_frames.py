@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -17,7 +18,7 @@ from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.schema._cells import check_of_cell
-from secretballot.schema._column_schema import ColumnSchema
+from secretballot.schema._column_schema import ColumnSchema, dense_type
 
 
 def container_kind(X: Any) -> str:
@@ -81,7 +82,8 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
         raise ValueError(
             f"{name}: expected 2D array, got 1D array instead, of shape {tuple(shape)}. Reshape "
             "your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample; "
-            "one row of a data frame is frame.iloc[[0]], not frame.iloc[0]."
+            "one row of a data frame is frame.iloc[[0]], not frame.iloc[0], and "
+            "one column frame[['a']], not frame['a']."
         )
 
 
@@ -94,6 +96,21 @@ def _check_kind(X: ArrayLike, name: str) -> None:
             f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
             f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
+
+
+def dense_columns(X: Any) -> Any:
+    """Return a table in which sparse columns are dense, but numbers with 0 in their empty cells.
+
+    Those are all that scikit-learn reads.
+    """
+    if container_kind(X) != "pandas":
+        return X
+    dense = {
+        name: dense_type(dtype)
+        for name, dtype in X.dtypes.items()
+        if dense_type(dtype) is not dtype and (dtype.kind not in "iuf" or dtype.fill_value != 0)
+    }
+    return X.astype(dense) if dense else X
 
 
 def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
@@ -248,6 +265,9 @@ def _pandas_series(column: ColumnSchema, plain: NDArray[Any], pandas: Any) -> An
         return pandas.Series(plain).dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
     if column.kind == "object":
         dtype = object  # types of other libraries: some can't hold a missing cell
+    dense = dense_type(dtype)
+    if dense is not dtype:
+        return _pandas_series(replace(column, dtype=dense), plain, pandas).astype(dtype)
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
         return pandas.Series(plain.astype(dtype))
     return pandas.Series(as_objects(column, plain), dtype=dtype)

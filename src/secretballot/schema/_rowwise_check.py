@@ -23,7 +23,7 @@ from secretballot.schema._rowwise import (
     state_digest,
 )
 from secretballot.schema._undisturbed import undisturbed
-from secretballot.schema._varied_rows import broken_rows, float_columns, with_floats
+from secretballot.schema._varied_rows import broken_rows, number_columns, with_numbers
 
 #: Rows of a call that are tried, the fastest first. Eight rows fit one tile of the products of
 #: matrices that were measured. A call of one row needs no check.
@@ -202,7 +202,7 @@ class _Check:
         Rounding shows there, even if the answers are classes. Calls have so many rows.
         """
         sample = self.schema.sample
-        numbers = float_columns(sample)
+        numbers = number_columns(sample)
         if numbers is None or len(natural) < 2:
             return None
         pairs = self._rng.integers(len(natural), size=(2, 40 * _MOST_BORDERS))
@@ -219,7 +219,7 @@ class _Check:
             """Move numbers of the first rows towards the last ones."""
             with np.errstate(invalid="ignore", over="ignore"):
                 moved = (1 - shares[:, None]) * first[rows] + shares[:, None] * last[rows]
-            return with_floats(_safe_indexing(sample, pairs[0][rows]), moved)
+            return with_numbers(_safe_indexing(sample, pairs[0][rows]), moved)
 
         rows = np.repeat(np.arange(n_pairs), n_points)
         for _ in range(int(np.ceil(_BITS / np.log2(n_points + 1)))):

@@ -5,29 +5,34 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 
 class _Shared:
-    """Settings of the process: the first thread that needs them makes them, the last ends them."""
+    """Setting of the process: the first thread that needs it makes it, the last ends it."""
 
-    def __init__(self) -> None:
+    def __init__(self, setting: Callable[[], AbstractContextManager[object]]) -> None:
+        self._setting = setting
+        self._forget()
+        # A child process has the one thread that forked it, whatever the others held.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
         self._lock = threading.Lock()
         self._n_users = 0
         self._settings = ExitStack()
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the settings until all are done who asked for them."""
+        """Keep the setting until all are done who asked for it."""
         with self._lock:
             if not self._n_users:
-                self._settings.enter_context(threadpool_limits(1, user_api="blas"))
-                self._settings.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
+                self._settings.enter_context(self._setting())
             self._n_users += 1
         try:
             yield
@@ -38,17 +43,25 @@ class _Shared:
                     self._settings.close()
 
 
-_SHARED = _Shared()
-# A child process has the one thread that forked it, whatever the others held.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_SHARED.__init__)  # type: ignore[misc]
+_ONE_BLAS_THREAD = _Shared(lambda: threadpool_limits(1, user_api="blas"))
+_SILENCE = _Shared(lambda: warnings.catch_warnings(action="ignore"))
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Compute products of matrices on one thread.
+
+    Threads that share small products wait for each other, on a busy machine far longer than the
+    products take.
+    """
+    return _ONE_BLAS_THREAD.kept()
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Run calls on one thread, with warnings ignored: they could raise, or quote private rows."""
     with (
-        _SHARED.kept(),
+        one_blas_thread(),
+        _SILENCE.kept(),
         threadpool_limits(1, user_api="openmp"),  # each thread has its own number
         parallel_config(backend="sequential"),
     ):

@@ -18,42 +18,46 @@ from secretballot.schema._row_schema import RowSchema
 _UNSEEN = "unseen 20160817"
 
 
-def float_columns(table: Any) -> NDArray[Any] | None:
-    """Return the columns of floats as an array; None if there are none."""
+def number_columns(table: Any) -> NDArray[Any] | None:
+    """Return the columns of floats and integers as an array; None if there are none."""
     if isinstance(table, np.ndarray):
-        return np.nan_to_num(table) if table.dtype.kind == "f" and table.ndim == 2 else None
-    places = _float_places(table)
+        return np.nan_to_num(table) if table.dtype.kind in "iuf" and table.ndim == 2 else None
+    places = _number_places(table)
     if not places:
         return None
     columns = columns_of(table)
     return np.nan_to_num(np.column_stack([np.asarray(columns[place]) for place in places]))
 
 
-def _float_places(table: Any) -> list[int]:
-    """Return the positions of the columns of floats of a data frame."""
+def _number_places(table: Any) -> list[int]:
+    """Return the positions of the columns of floats and integers of a data frame."""
     if container_kind(table) == "polars":
-        return [i for i, dtype in enumerate(table.dtypes) if dtype.is_float()]
+        return [i for i, t in enumerate(table.dtypes) if t.is_float() or t.is_integer()]
     if container_kind(table) == "pandas":
         dtypes = enumerate(table.dtypes)
-        return [i for i, t in dtypes if isinstance(t, np.dtype) and t.kind == "f"]
+        return [i for i, t in dtypes if isinstance(t, np.dtype) and t.kind in "iuf"]
     return []
 
 
-def with_floats(table: Any, numbers: NDArray[Any]) -> Any:
-    """Return a table with other numbers in its columns of floats."""
+def with_numbers(table: Any, numbers: NDArray[Any]) -> Any:
+    """Return a table with other numbers in its columns of floats, and rounded in integers."""
     if isinstance(table, np.ndarray):
-        return numbers.astype(table.dtype)
-    places = _float_places(table)
+        return (numbers if table.dtype.kind == "f" else np.rint(numbers)).astype(table.dtype)
+    places = _number_places(table)
     if container_kind(table) == "polars":
         polars = sys.modules["polars"]
         return table.with_columns(
-            polars.Series(table.columns[place], column).cast(table.dtypes[place])
+            polars.Series(
+                table.columns[place],
+                np.rint(column) if table.dtypes[place].is_integer() else column,
+            ).cast(table.dtypes[place])
             for place, column in zip(places, numbers.T, strict=True)
         )
     columns = {place: table.iloc[:, place].array for place in range(table.shape[1])}
     dtypes = table.dtypes.tolist()
     for place, column in zip(places, numbers.T, strict=True):
-        columns[place] = column.astype(dtypes[place])
+        rounded = column if dtypes[place].kind == "f" else np.rint(column)
+        columns[place] = rounded.astype(dtypes[place])
     changed = sys.modules["pandas"].DataFrame(columns)
     changed.columns = table.columns
     return changed

@@ -8,6 +8,7 @@ answer instead of an error.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +34,30 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
     pairs = zip(true.ravel().tolist(), predicted.ravel().tolist(), strict=True)
     right = np.fromiter((_are_equal(*pair) for pair in pairs), bool, true.size)
     return np.asarray(right.reshape(len(true), -1).all(axis=1), dtype=np.float64)
+
+
+def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
+    """Refuse texts on one side where all labels of the other one are numbers; none are equal.
+
+    One label of another type among many changes nothing: it is a wrong answer.
+    """
+    pair = [
+        {_label_type(label) for label in _as_table(labels, name).ravel().tolist()}
+        for labels, name in zip((first, second), names, strict=True)
+    ]
+    if {*pair[0], *pair[1]} == {"texts", "numbers"} and not pair[0] & pair[1]:
+        kinds = [kind for (kind,) in pair]
+        raise ValueError(
+            f"Mix of label input types: {names[0]} holds {kinds[0]} and {names[1]} {kinds[1]}, so "
+            "that no two labels are equal. Give both as they were in fit. Nothing was spent. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+
+
+def _label_type(label: object) -> str:
+    if isinstance(label, str | bytes):
+        return "texts"
+    return "numbers" if isinstance(label, Real) else "others"
 
 
 def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.intp]:

@@ -7,11 +7,12 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
+from secretballot.accounting import Share
 from secretballot.distributed import PrivateParts
 from secretballot.scoring._confusion import PrivateConfusion, release_confusion
 from secretballot.scoring._score import PrivateScore, release_accuracy
 from secretballot.scoring._score_methods import ScoreMethods
-from secretballot.scoring._score_price import Epsilon, NoiseChoice, ScorePrice, price_score
+from secretballot.scoring._score_price import Epsilon, ScorePrice, price_score
 
 
 def _can_predict(estimator: ScoreMethods) -> bool:
@@ -34,14 +35,16 @@ class ClassifierScoreMethods(ScoreMethods):
         *,
         owners: ArrayLike | None = None,
         epsilon: Epsilon = None,
+        share: Share = None,
         sigma: float | None = None,
         level: float = 0.95,
         rows_per_call: int | str = "auto",
     ) -> PrivateScore:
         """Release the accuracy on private rows, with an interval. **This spends budget.**
 
-        `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
-        its ``epsilon`` leaves a part of it for scores. On rows that `fit` saw the accuracy is
+        ``share=0.05`` takes a twentieth of the whole budget; `price_score` computes the price
+        beforehand. A fit takes the whole remaining budget, unless its ``epsilon`` leaves a part of
+        it for scores. On rows that `fit` saw the accuracy is
         optimistic: by up to .02 on small sets.
 
         Parameters
@@ -52,8 +55,8 @@ class ClassifierScoreMethods(ScoreMethods):
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
             Their labels. A label that is not in ``classes_`` is a wrong answer; if most are not,
             they are refused, and so are missing labels.
-        owners, epsilon, sigma, level
-            As for `secretballot.scoring.score_private`.
+        owners, epsilon, share, sigma, level
+            As for `secretballot.scoring.score_private`: one of the amounts is given.
         rows_per_call : {"auto", 256, 8, 1}, default="auto"
             Number of private rows that a student, or a transformer, is given in one call: always
             the same, so that how many private rows there are changes no answer. "auto": the
@@ -72,10 +75,10 @@ class ClassifierScoreMethods(ScoreMethods):
             If columns are missing, most labels are no classes of the model, or predictions for a
             row depend on other rows; nothing is spent.
         """
+        noise = self._noise_of("score_private", epsilon, share, sigma, level)
         scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             scored.refuse_foreign_labels(self.classes_)
-            noise = NoiseChoice(epsilon, sigma, level)
             return release_accuracy(self._check_accountant(), scored, noise, self._next_seed())
         finally:
             scored.close()
@@ -88,6 +91,7 @@ class ClassifierScoreMethods(ScoreMethods):
         *,
         owners: ArrayLike | None = None,
         epsilon: Epsilon = None,
+        share: Share = None,
         sigma: float | None = None,
         level: float = 0.95,
         rows_per_call: int | str = "auto",
@@ -98,7 +102,7 @@ class ClassifierScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        X, y, owners, epsilon, sigma, level, rows_per_call
+        X, y, owners, epsilon, share, sigma, level, rows_per_call
             As for `score_private`; of one class a row.
 
         Returns
@@ -115,10 +119,10 @@ class ClassifierScoreMethods(ScoreMethods):
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
                 "score_private, or confusion_private for one of them."
             )
+        noise = self._noise_of("confusion_private", epsilon, share, sigma, level)
         scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             scored.refuse_foreign_labels(self.classes_)
-            noise = NoiseChoice(epsilon, sigma, level)
             return release_confusion(
                 self._check_accountant(), scored, self.classes_, noise, self._next_seed()
             )
@@ -132,6 +136,7 @@ class ClassifierScoreMethods(ScoreMethods):
         *,
         confusion: bool = False,
         epsilon: Epsilon = None,
+        share: Share = None,
         sigma: float | None = None,
         level: float = 0.95,
     ) -> ScorePrice:
@@ -139,12 +144,12 @@ class ClassifierScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        n : int
+        n : int or table of rows
             Number of rows, or owners, that will be counted.
         confusion : bool, default=False
             Price `confusion_private` instead.
-        epsilon, sigma, level
-            As for `score_private`.
+        epsilon, share, sigma, level
+            As for `score_private`; without an amount as for `secretballot.scoring.price_score`.
 
         Returns
         -------
@@ -153,5 +158,11 @@ class ClassifierScoreMethods(ScoreMethods):
         accountant = self._check_accountant()
         n_classes = len(self.classes_) if confusion else None
         return price_score(
-            accountant, n, n_classes=n_classes, epsilon=epsilon, sigma=sigma, level=level
+            accountant,
+            n,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            share=share,
+            sigma=sigma,
+            level=level,
         )

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._cached_property import cached_property
+from secretballot._classes import named_classes
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
-from secretballot.scoring._answers import class_codes
+from secretballot.accounting import Share
+from secretballot.scoring._answers import check_label_types, class_codes
 from secretballot.scoring._intervals import (
     Interval,
     mean_interval,
@@ -40,7 +42,7 @@ class PrivateConfusion(Shown):
         Noisy numbers of rows (or owners) by true class (row) and predicted class (column). They
         are as released: small ones may be negative.
     classes : ndarray of shape (n_classes,)
-        The classes, in the order of rows and columns.
+        The sorted classes, in the order of rows and columns.
     level : float
         Confidence level of each interval.
     n : int
@@ -130,6 +132,7 @@ def confusion_private(
     classes: ArrayLike,
     owners: ArrayLike | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
     random_state: RandomState = None,
@@ -148,8 +151,8 @@ def confusion_private(
     y_pred : array-like of shape (n_rows,)
         As for `score_private`.
     classes : array-like of shape (n_classes,)
-        The public list of classes, never the classes that occur in private rows.
-    owners, epsilon, sigma, level, random_state
+        The public list of classes, in any order, never the classes that occur in private rows.
+    owners, epsilon, share, sigma, level, random_state
         As for `score_private`.
 
     Returns
@@ -171,21 +174,21 @@ def confusion_private(
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.arange(20_000) % 4 // 3
     >>> predicted = np.where(np.arange(20_000) % 5, truth, 0)
-    >>> confusion = confusion_private(accountant, truth, predicted, classes=[0, 1])
+    >>> confusion = confusion_private(accountant, truth, predicted, classes=[0, 1], share=0.05)
     >>> low, high = confusion.recall_interval[1]
     >>> bool(low < 0.8 < high)
     True
     """
-    names = np.asarray(classes)
-    if names.ndim != 1 or len(names) < 2 or len(set(names.tolist())) < len(names):
-        raise ValueError(f"classes={classes!r} must be a list of two or more different classes.")
+    noise = NoiseChoice.of_answer("confusion_private", epsilon, share, sigma, level)
+    names = named_classes(classes)
     true, predicted = class_codes(y_true, names, "y_true"), class_codes(y_pred, names, "y_pred")
     if len(true) != len(predicted):
         raise ValueError(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
+    for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
+        check_label_types(labels, names, (name, "classes"))
     scored = TableScores(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
-    noise = NoiseChoice(epsilon, sigma, level)
     return release_confusion(accountant, scored, names, noise, random_state)
 
 

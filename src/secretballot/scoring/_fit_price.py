@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from secretballot._errors import GIVE_BUDGET, BudgetExceededError
-from secretballot._numbers import check_integer
+from secretballot._numbers import check_integer, number_of_rows
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.ledger import ONLY_LEVEL
@@ -155,8 +155,9 @@ class FitPriceMethods(ABC):
 
         Parameters
         ----------
-        n : int or dict of str to int
-            Number of private rows, or owners; per level if ``budgets`` is given to `fit`.
+        n : int, table of rows, or dict of str to either
+            Number of private rows, or owners, or the rows themselves, whose number is taken; per
+            level if ``budgets`` is given to `fit`.
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows, as for `fit`.
         n_fits : int, default=1
@@ -164,7 +165,7 @@ class FitPriceMethods(ABC):
             for each fold, and one more with ``refit=True``.
         n_labels : int, default=None
             Number of labels, where a row has several.
-        n_scored : int, default=None
+        n_scored : int or table of rows, default=None
             Number of rows, or owners, of a score after the fit; fewer cost more. None: those of
             the fit.
 
@@ -182,6 +183,8 @@ class FitPriceMethods(ABC):
         """
         if self.accountant is None:
             raise ValueError(f"accountant=None: a price is a share of a budget. {GIVE_BUDGET}")
+        n = number_of_rows("n", n, self.accountant.unit)
+        n_scored = number_of_rows("n_scored", n_scored, self.accountant.unit)
         check_integer("n", n, per_level=True)
         check_integer("n_fits", n_fits)
         if n_labels is not None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, number_of_rows
 from secretballot._views import Prose, Shown, View
+from secretballot.accounting import Share
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._intervals import quantile
@@ -92,6 +93,7 @@ def price_of_scale(
     noise: NoiseChoice,
 ) -> RegressionScorePrice:
     """Compute the price of a score whose scale follows from its noise."""
+    n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     mechanism, scope = choose_sum_noise(accountant, n, noise)
     noise_of_mean = mechanism.sigma / n
@@ -117,6 +119,7 @@ def price_regression_score(
     r2: float = 0.5,
     target_std: float | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
 ) -> RegressionScorePrice:
@@ -126,7 +129,7 @@ def price_regression_score(
     ----------
     accountant : PrivacyAccountant
         The budget of the private rows.
-    n : int
+    n : int or table of rows
         Number of rows, or owners, that will be counted.
     target_bounds, largest_error
         As for `regression_score_private`.
@@ -134,8 +137,9 @@ def price_regression_score(
         Expected R^2, below 1. The width of its interval depends on it, the price does not.
     target_std : float, default=None
         Expected standard deviation of the targets; None is a quarter of the range of their bounds.
-    epsilon, sigma, level
-        As for `regression_score_private`.
+    epsilon, share, sigma, level
+        As for `regression_score_private`. Without an amount it prices an eighth of the square root
+        of `n` as `sigma`, whose mu^2 is 64 / n: four times that of an accuracy.
 
     Returns
     -------
@@ -144,7 +148,7 @@ def price_regression_score(
     Raises
     ------
     BudgetExceededError
-        If `epsilon` is given and next to nothing is left of the budget.
+        If `share` is more than what is left, or next to nothing is left for `epsilon`.
 
     Examples
     --------
@@ -160,4 +164,4 @@ def price_regression_score(
         check_number("target_std", target_std, above=0)
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error, r2=r2, target_std=target_std)
-    return price_of_scale(accountant, n, lambda _: scale, NoiseChoice(epsilon, sigma, level))
+    return price_of_scale(accountant, n, lambda _: scale, NoiseChoice(epsilon, share, sigma, level))

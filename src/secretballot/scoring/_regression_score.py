@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
+from secretballot.accounting import Share
 from secretballot.scoring._error_moments import ErrorMoments
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._intervals import Interval
@@ -150,6 +151,7 @@ def regression_score_private(
     largest_error: float | None = None,
     owners: ArrayLike | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
     random_state: RandomState = None,
@@ -177,10 +179,13 @@ def regression_score_private(
         rows are averaged, so that all owners have equal weight.
     epsilon : float or dict of str to float, default=None
         Largest cost; the score has the least noise that fits it.
+    share : float, dict of str to float or "rest", default=None
+        The same as a part of the whole budget, as ``accountant.price`` returns it; ``"rest"``: all
+        that is left.
     sigma : float, default=None
         Standard deviation of the noise, in units of the largest distance between two rows' vectors.
-        With neither, an eighth of the square root of the number of rows (or owners). Its mu^2 is
-        64 / n, four times that of an accuracy.
+        Of `epsilon`, `share` and `sigma` one is given; `price_regression_score` shows a good
+        choice, and its price.
     level : float, default=0.95
         Confidence level of the intervals.
     random_state : int, SeedSequence, Generator or None, default=None
@@ -195,8 +200,8 @@ def regression_score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If shapes differ, a target is missing, or owners and the accountant's unit don't go
-        together; nothing is spent.
+        If no amount is given, shapes differ, a target is missing, or owners and the accountant's
+        unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -216,16 +221,18 @@ def regression_score_private(
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.tile(np.linspace(0, 1, 100), 900)
     >>> predicted = truth + np.where(np.arange(90_000) % 2, 0.1, -0.1)
-    >>> score = regression_score_private(accountant, truth, predicted, target_bounds=(0, 1))
+    >>> score = regression_score_private(
+    ...     accountant, truth, predicted, target_bounds=(0, 1), share=0.01
+    ... )
     >>> score.r2_interval[0] < 0.89 < score.r2_interval[1]
     True
     >>> f"{accountant.spent().share:.1%}"
     '1.0%'
     """
+    noise = NoiseChoice.of_answer("regression_score_private", epsilon, share, sigma, level)
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error)
     targets = read_targets(y_true, "y_true")
     people = People.from_owners(accountant, owners, len(targets))
     scored = TableScores(targets, read_predictions(y_pred, len(targets)), people)
-    noise = NoiseChoice(epsilon, sigma, level)
     return release_errors(accountant, scored, lambda _: scale, noise, random_state)

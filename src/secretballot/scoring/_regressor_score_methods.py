@@ -7,6 +7,7 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 
+from secretballot.accounting import Share
 from secretballot.distributed import PrivateParts
 from secretballot.scoring._error_scale import ErrorScale
 from secretballot.scoring._regression_price import RegressionScorePrice, price_of_scale
@@ -37,14 +38,16 @@ class RegressorScoreMethods(ScoreMethods):
         largest_error: float | None = None,
         owners: ArrayLike | None = None,
         epsilon: Epsilon = None,
+        share: Share = None,
         sigma: float | None = None,
         level: float = 0.95,
         rows_per_call: int | str = "auto",
     ) -> PrivateRegressionScore:
         """Release R^2 on private rows, with an interval. **This spends budget.**
 
-        `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
-        its ``epsilon`` leaves a part of it for scores. On rows that `fit` saw R^2 is optimistic.
+        ``share=0.05`` takes a twentieth of the whole budget; `price_score` computes the price
+        beforehand. A fit takes the whole remaining budget, unless its ``epsilon`` leaves a part of
+        it for scores. On rows that `fit` saw R^2 is optimistic.
 
         Parameters
         ----------
@@ -58,8 +61,8 @@ class RegressorScoreMethods(ScoreMethods):
             Size at which errors are clipped, in units of the target. None: where clipping is
             expected to change R^2 by half of its noise, by the released histogram of residuals. A
             value of at least the range of `target_bounds` clips none.
-        owners, epsilon, sigma, level
-            As for `secretballot.scoring.regression_score_private`.
+        owners, epsilon, share, sigma, level
+            As for `secretballot.scoring.regression_score_private`: one of the amounts is given.
         rows_per_call : {"auto", 256, 8, 1}, default="auto"
             As the parameter of the estimator; "auto": the number of the fit.
 
@@ -75,13 +78,14 @@ class RegressorScoreMethods(ScoreMethods):
             If columns or targets are missing, or predictions for a row depend on other rows;
             nothing is spent.
         """
+        noise = self._noise_of("score_private", epsilon, share, sigma, level)
         scored = self._scored_rows(X, y, owners, rows_per_call)
         try:
             return release_errors(
                 self._check_accountant(),
                 scored,
                 partial(self._error_scale, largest_error=largest_error),
-                NoiseChoice(epsilon, sigma, level),
+                noise,
                 self._next_seed(),
             )
         finally:
@@ -93,6 +97,7 @@ class RegressorScoreMethods(ScoreMethods):
         *,
         largest_error: float | None = None,
         epsilon: Epsilon = None,
+        share: Share = None,
         sigma: float | None = None,
         level: float = 0.95,
     ) -> RegressionScorePrice:
@@ -100,10 +105,11 @@ class RegressorScoreMethods(ScoreMethods):
 
         Parameters
         ----------
-        n : int
+        n : int or table of rows
             Number of rows, or owners, that will be counted.
-        largest_error, epsilon, sigma, level
-            As for `score_private`.
+        largest_error, epsilon, share, sigma, level
+            As for `score_private`; without an amount as for
+            `secretballot.scoring.price_regression_score`.
 
         Returns
         -------
@@ -113,5 +119,5 @@ class RegressorScoreMethods(ScoreMethods):
             self._check_accountant(),
             n,
             partial(self._error_scale, largest_error=largest_error),
-            NoiseChoice(epsilon, sigma, level),
+            NoiseChoice(epsilon, share, sigma, level),
         )

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
-from secretballot.scoring._answers import right_answers
+from secretballot.accounting import Share
+from secretballot.scoring._answers import check_label_types, right_answers
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
@@ -78,6 +79,7 @@ def score_private(
     *,
     owners: ArrayLike | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
     random_state: RandomState = None,
@@ -102,11 +104,12 @@ def score_private(
         averaged, so that all owners have equal weight.
     epsilon : float or dict of str to float, default=None
         Largest cost; the score has the least noise that fits it.
+    share : float, dict of str to float or "rest", default=None
+        The same as a part of the whole budget, as ``accountant.price`` returns it; ``"rest"``: all
+        that is left.
     sigma : float, default=None
-        Standard deviation of the noise, in right answers. With neither, a quarter of the square
-        root of the number of rows (or owners): half of their sampling deviation at an accuracy of
-        one half. There it widens the interval by an eighth at most. Its mu^2 is 16 / n; see
-        `price_score` for the share of the budget.
+        Standard deviation of the noise, in right answers. Of `epsilon`, `share` and `sigma` one is
+        given; `price_score` shows a good choice, and its price.
     level : float, default=0.95
         Confidence level of the intervals.
     random_state : int, SeedSequence, Generator or None, default=None
@@ -121,7 +124,8 @@ def score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If shapes differ, or owners and the accountant's unit don't go together; nothing is spent.
+        If no amount is given, shapes differ, one of both holds texts and the other numbers, or
+        owners and the accountant's unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -135,15 +139,18 @@ def score_private(
     >>> from secretballot.scoring import score_private
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.arange(20_000) % 2
-    >>> score = score_private(accountant, truth, np.where(np.arange(20_000) % 5, truth, 0))
+    >>> predicted = np.where(np.arange(20_000) % 5, truth, 0)
+    >>> score = score_private(accountant, truth, predicted, share=0.01)
     >>> score.interval[0] < 0.9 < score.interval[1]
     True
     >>> f"{accountant.spent().share:.1%}"
-    '1.1%'
+    '1.0%'
     """
+    noise = NoiseChoice.of_answer("score_private", epsilon, share, sigma, level)
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
+    check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     scored = TableScores(y_true, y_pred, people)
-    return release_accuracy(accountant, scored, NoiseChoice(epsilon, sigma, level), random_state)
+    return release_accuracy(accountant, scored, noise, random_state)
 
 
 def release_accuracy(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._row_order import check_row_order, order_labels
-from secretballot._sklearn_compat import _num_samples
+from secretballot._sklearn_compat import ShortParameterErrors, _num_samples
 from secretballot.distributed import PrivateParts
 from secretballot.schema import (
     RowAnswers,
@@ -20,6 +20,7 @@ from secretballot.schema import (
     warn_repeated_rows,
 )
 from secretballot.scoring._people import NO_BUDGET, People, check_unit
+from secretballot.scoring._score_price import NoiseChoice
 from secretballot.scoring._scored_rows import PartScores, ScoredRows, TableScores
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class PrivatePredictor(NamedTuple):
         return values
 
 
-class ScoreMethods:
+class ScoreMethods(ShortParameterErrors):
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
     The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
@@ -115,6 +116,11 @@ class ScoreMethods:
         predicted = predict(X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
         return TableScores(y, predicted, people, predictor.note)
+
+    def _noise_of(self, answer: str, *amounts: Any) -> NoiseChoice:
+        """Return the noise of a score; ValueError if there is no budget, or no amount."""
+        self._check_accountant()
+        return NoiseChoice.of_answer(answer, *amounts)
 
     def _column_reader(self) -> Callable[[ArrayLike], ArrayLike]:
         """Return the function that chooses the columns which the model reads."""

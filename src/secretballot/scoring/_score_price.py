@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from secretballot._errors import BudgetExceededError
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, number_of_rows
 from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
+from secretballot.accounting import Share, answer_scope, check_amount
 from secretballot.mechanisms import Mechanism, NoisyCounts, VectorSum
 from secretballot.scoring._intervals import population_interval
 
@@ -22,13 +23,19 @@ M = TypeVar("M", bound=Mechanism)
 #: Largest epsilon of one release, per level if levels differ.
 Epsilon = float | dict[str, float] | None
 
+#: Further amount of a score, for messages.
+_NOISE = (
+    ", or sigma= for the noise: price_score shows the noise that widens an interval by an eighth, "
+    "and its price"
+)
+
 #: Rounding of the charges of fits that use their epsilon up.
 ROUNDING = 1 + 1e-6
 
 #: Remedy of a score that costs more than what is left.
 TOO_DEAR = (
     "The score costs more than what is left of the budget: score more rows, accept a wider "
-    "interval (epsilon=, or a larger sigma=), or open a budget with a larger epsilon."
+    "interval (a smaller share=, or a larger sigma=), or open a budget with a larger epsilon."
 )
 
 #: Default noise in standard deviations of fair coin flips: it widens an interval for the population
@@ -116,7 +123,7 @@ def check_score_fits(
         part = f"{largest:.1%}" if largest < 1 else "more than all"
         raise BudgetExceededError(
             f"The score would take {part} of the budget, and less is left. Nothing "
-            "was released or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left, or "
+            "was released or spent. Pass share='rest' for what is left, or "
             "a larger sigma= than "
             f"{mechanism.sigma:.4g}: both add noise, and widen the interval. price_score "
             "shows what a score costs, before the fits that it follows."
@@ -124,18 +131,32 @@ def check_score_fits(
 
 
 class NoiseChoice(NamedTuple):
-    """Noise of a score: by its largest cost, or as given, or by default; and its intervals' level.
+    """Noise of a score: by its largest cost, or as given; and the level of its intervals.
 
     Attributes
     ----------
     epsilon : float, dict of str to float or None
+    share : float, dict of str to float, "rest" or None
     sigma : float or None
     level : float
     """
 
     epsilon: Epsilon
+    share: Share
     sigma: float | None
     level: float
+
+    @classmethod
+    def of_answer(cls, answer: str, *amounts: Any) -> NoiseChoice:
+        """Make the noise of a score that is released; ValueError if no amount is given."""
+        noise = cls(*amounts)
+        noise._check(answer, needed=True)
+        return noise
+
+    def _check(self, answer: str, *, needed: bool) -> None:
+        amounts = {"epsilon": self.epsilon, "share": self.share, "sigma": self.sigma}
+        check_amount(answer, needed=needed, others=_NOISE, **amounts)
+        check_number("level", self.level, above=0, below=1)
 
     def choose(
         self,
@@ -144,15 +165,12 @@ class NoiseChoice(NamedTuple):
         default: float,
         n_columns: int | None,
     ) -> tuple[M, Scope]:
-        """Return the mechanism with this noise, and its scope."""
-        check_number("level", self.level, above=0, below=1)
-        if self.epsilon is not None and self.sigma is not None:
-            raise ValueError(
-                f"epsilon={self.epsilon!r} and sigma={self.sigma!r}: give one of them, the largest "
-                "cost or the noise; or neither."
-            )
+        """Return the mechanism with this noise, and its scope. Without an amount: the default."""
+        self._check("a score", needed=False)
         scope = accountant.scope(self.epsilon)
-        if self.epsilon is not None:
+        if self.share is not None:
+            scope = answer_scope(accountant, None, self.share)
+        if self.epsilon is not None or self.share is not None:
             return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope
         return make(sigma=float(default if self.sigma is None else self.sigma)), scope
 
@@ -169,6 +187,7 @@ def price_score(
     *,
     n_classes: int | None = None,
     epsilon: Epsilon = None,
+    share: Share = None,
     sigma: float | None = None,
     level: float = 0.95,
 ) -> ScorePrice:
@@ -178,12 +197,14 @@ def price_score(
     ----------
     accountant : PrivacyAccountant
         The budget of the private rows.
-    n : int
+    n : int or table of rows
         Number of rows, or owners, that will be counted.
     n_classes : int, default=None
         Number of classes of a confusion matrix; None for the accuracy alone.
-    epsilon, sigma, level
-        As for `score_private`.
+    epsilon, share, sigma, level
+        As for `score_private`. Without an amount it prices the noise that widens the interval by
+        an eighth, at an accuracy of one half: `sigma` is a quarter of the square root of `n`, half
+        of their sampling deviation. Its mu^2 is 16 / n.
 
     Returns
     -------
@@ -192,7 +213,7 @@ def price_score(
     Raises
     ------
     BudgetExceededError
-        If `epsilon` is given and next to nothing is left of the budget.
+        If `share` is more than what is left, or next to nothing is left for `epsilon`.
 
     Examples
     --------
@@ -202,11 +223,12 @@ def price_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.1%}"
     '2.5% of the budget, +-1.2%'
     """
+    n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     if n_classes is not None:
         check_integer("n_classes", n_classes, least=2)
     n_columns = 1 if n_classes is None else n_classes**2
-    noise = NoiseChoice(epsilon, sigma, level)
+    noise = NoiseChoice(epsilon, share, sigma, level)
     mechanism, scope = noise.of_counts(accountant, n, n_columns)
     share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
     # The accuracy of a confusion matrix is the sum of n_classes noisy cells.

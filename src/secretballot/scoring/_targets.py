@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
-from secretballot._numbers import as_float, check_unmasked
+from secretballot._numbers import as_float, check_unmasked, quoted
 from secretballot.schema import read_numbers
 
 
@@ -26,7 +26,7 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
         low = high = np.nan
     if not low < high or not np.isfinite(high - low):
         raise ValueError(
-            f"target_bounds={target_bounds!r} is no pair (low, high) of finite numbers "
+            f"target_bounds={quoted(target_bounds)} is no pair (low, high) of finite numbers "
             "with low < high."
         )
     return low, high
@@ -53,8 +53,9 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
         what = "dates or durations" if kind in "Mm" else "texts"
         raise ValueError(
             f"{name} holds {what}, and the target of a regression is a number (could not convert "
-            f"string to float). Convert it first, {name}.astype(float), decimal commas to points "
-            f"before, or take PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
+            f"string to float). Convert it first, {name}.astype(float), decimal commas to points, "
+            "and units and separators of thousands removed before, or take "
+            f"PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
         )
 
 

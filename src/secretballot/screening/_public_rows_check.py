@@ -20,8 +20,8 @@ from secretballot.screening._cells_outside import cells_outside
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
-#: Largest share of a fit's budget that the check costs.
-_MOST_SHARE = 0.01
+#: Largest share of the budget of a fit, or another release, that a check before it costs.
+MOST_SHARE = 0.01
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
 #: Share of the budget that is kept for rounding.
@@ -110,15 +110,15 @@ class PublicRowsCheck:
                 few = f"{n_public} public rows show too little of what there is"
                 return replace(check, skipped=few)
         sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
-        share = _share(estimator.accountant, NoisyCounts(sigma=sigma), scope)
-        if share > _MOST_SHARE:
-            return replace(check, skipped=f"it would cost more than {_MOST_SHARE:.0%} of the fit")
+        share = share_of(estimator.accountant, NoisyCounts(sigma=sigma), scope)
+        if share > MOST_SHARE:
+            return replace(check, skipped=f"it would cost more than {MOST_SHARE:.0%} of the fit")
         return replace(check, sigma=sigma, share=share)
 
     @property
     def remaining_share(self) -> float:
         """Share of the fit's budget that remains for the fit."""
-        return 1.0 if self.sigma is None else (1 - self.share) * (1 - _ROUNDING_SHARE)
+        return share_after(self.share)
 
     def release_count(
         self,
@@ -201,11 +201,16 @@ def _false_alarm(n_public: int) -> float:
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
 
 
-def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
-    """Compute a release's share of the fit's budget; infinity if it exceeds it."""
+def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
+    """Compute a check's share of what a scope may spend; infinity if it exceeds it."""
     try:
         price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
         budget = price_of_all(accountant, scope)
     except BudgetExceededError:
         return math.inf
     return max(price[level] / budget[level] for level in price if budget[level] > 0)
+
+
+def share_after(share: float) -> float:
+    """Compute the share of the budget that a check leaves for what follows."""
+    return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0

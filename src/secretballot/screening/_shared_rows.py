@@ -86,8 +86,10 @@ def _buffers(X: Any) -> Iterator[NDArray[Any]]:
     elif issparse(X):
         yield X.data
     elif hasattr(X, "iloc"):
-        for index in range(X.shape[1]):
+        for index in range(X.shape[1] if X.ndim > 1 else 0):
             yield X.iloc[:, index].to_numpy()
+        if X.ndim == 1:
+            yield X.to_numpy()
 
 
 def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> bool:

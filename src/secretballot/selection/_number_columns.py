@@ -21,6 +21,7 @@ from secretballot.schema import (
     check_table,
     column_names,
     columns_of,
+    read_days,
     read_numbers,
     warn_repeated_rows,
 )
@@ -35,6 +36,9 @@ from secretballot.screening import (
 )
 from secretballot.selection._rank_grid import RankGrid
 
+#: Columns of times or durations, which are read as days.
+Days = Mapping[Hashable, str]
+
 
 class RankSums(NamedTuple):
     """Sums over all people, for a release, and their public number.
@@ -44,11 +48,14 @@ class RankSums(NamedTuple):
     sums : ndarray of shape (1, n_columns * n_bins)
     n_people : int
     unit : {"row", "owner"}
+    n_outside : mapping of column to float
+        People without a value within the bounds of the column. Private.
     """
 
     sums: NDArray[np.float64]
     n_people: int
     unit: str
+    n_outside: Mapping[Hashable, float]
 
 
 @dataclass(frozen=True)
@@ -79,18 +86,19 @@ class TableColumns:
         people = People.from_owners(accountant, owners, np.shape(table)[0])
         return cls(X, table, names, people)
 
-    def rank_sums(self, grid: RankGrid, bounds: Bounds) -> RankSums:
+    def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
         """Check the cells, and compute the sums of a grid."""
         columns = dict(zip(self.names, columns_of(self.table), strict=True))
         cells = {name: columns[name] for name in grid.names}
-        numbers = {name: read_numbers(values) for name, values in cells.items()}
+        numbers = _read(cells, days)
         check_readable_numbers(cells, numbers, bounds)
         if self.people.owner_of_row is None:
             warn_repeated_rows(self.X)
         warn_private_extremes("bounds", bounds, numbers)
         people = self.people
         sums = grid.sums(list(numbers.values()), people.weights, people.n)
-        return RankSums(sums, people.n, people.unit)
+        outside = _people_outside(people, numbers, bounds)
+        return RankSums(sums, people.n, people.unit, dict(zip(bounds, outside, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -115,37 +123,61 @@ class PartColumns:
         check_unit(accountant, owners=True)
         return cls(parts, list(parts.columns_with_targets))
 
-    def rank_sums(self, grid: RankGrid, bounds: Bounds) -> RankSums:
+    def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
         """Check the cells, and add up the sums of a grid over the owners of all buckets."""
         names = [str(name) for name in grid.names]
         buckets = Buckets.of(self.parts, names, secrets.token_bytes(KEY_SIZE))
         try:
-            compute = partial(_bucket_ranks, grid, bounds, buckets.n_owners)
-            sums, readable, at_bounds = map(sum, zip(*buckets.map_rows(compute), strict=True))
+            compute = partial(_bucket_ranks, grid, bounds, days, buckets.n_owners)
+            sums, readable, at_bounds, outside = map(
+                sum, zip(*buckets.map_rows(compute), strict=True)
+            )
         finally:
             buckets.delete()
         refuse_unreadable(bounds, np.asarray(readable))
         warn_extreme_counts("bounds", bounds, np.asarray(at_bounds))
-        return RankSums(np.asarray(sums), buckets.n_owners, "owner")
+        by_column = dict(zip(bounds, np.asarray(outside).tolist(), strict=True))
+        return RankSums(np.asarray(sums), buckets.n_owners, "owner", by_column)
 
 
 class _BucketRanks(NamedTuple):
-    """Exact sums of one bucket, and the counts of `count_readable` and `count_at_bounds`."""
+    """Exact sums of one bucket, and counts of readable cells, at bounds, and of people outside."""
 
     sums: NDArray[np.float64]
     readable: NDArray[np.intp]
     at_bounds: NDArray[np.intp]
+    outside: NDArray[np.float64]
 
 
-def _bucket_ranks(grid: RankGrid, bounds: Bounds, n: int, rows: BucketRows) -> _BucketRanks:
+def _bucket_ranks(
+    grid: RankGrid, bounds: Bounds, days: Days, n: int, rows: BucketRows
+) -> _BucketRanks:
     people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
     cells: Mapping[Hashable, ArrayLike] = {name: rows.frame[name] for name in grid.names}
-    numbers = {name: read_numbers(values) for name, values in cells.items()}
+    numbers = _read(cells, days)
     return _BucketRanks(
         grid.sums(list(numbers.values()), people.weights, n),
         count_readable(cells, numbers, bounds),
         count_at_bounds(bounds, numbers),
+        _people_outside(people, numbers, bounds),
     )
+
+
+def _read(cells: Mapping[Hashable, ArrayLike], days: Days) -> dict[Hashable, NDArray[np.float64]]:
+    return {
+        name: read_days(values, days[name]) if name in days else read_numbers(values)
+        for name, values in cells.items()
+    }
+
+
+def _people_outside(
+    people: People, numbers: Mapping[Hashable, NDArray[np.float64]], bounds: Bounds
+) -> NDArray[np.float64]:
+    """Count the people without a value within bounds: each moves each count by 1 at most."""
+    outside = [
+        ~((numbers[name] >= low) & (numbers[name] <= high)) for name, (low, high) in bounds.items()
+    ]
+    return people.total(np.asarray(outside, dtype=np.float64))
 
 
 def _private_table(X: ArrayLike) -> ArrayLike:

@@ -8,12 +8,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, quoted
 from secretballot._owners import Owners
 from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot._views import Prose, Shown, View
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import (
+    PrivacyAccountant,
+    Scope,
+    Share,
+    answer_scope,
+    check_amount,
+)
 from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import (
     ExponentialTopK,
@@ -33,7 +39,6 @@ from secretballot.selection._item_counts import (
     is_matrix,
 )
 from secretballot.selection._part_items import items_of_parts
-from secretballot.selection._release_scope import release_scope
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
@@ -93,7 +98,8 @@ def private_top_k(
     k: int | None = None,
     *,
     accountant: PrivacyAccountant,
-    epsilon: float | None = None,
+    epsilon: float | dict[str, float] | None = None,
+    share: Share = None,
     mechanism: Name | TopK | Callable[[float], TopK] = "stable",
     k_max: int | None = None,
     delta_t: float | None = None,
@@ -118,8 +124,10 @@ def private_top_k(
         The budget. Its relation defines neighbours: one person more or less, or one replaced. Its
         unit is who counts as a person: counts of rows protect one row, not all that a person
         has, and ``"owner"`` needs `owners`.
-    epsilon : float, default=None
-        The most that this release may spend. None: all that remains.
+    epsilon, share : default=None
+        The most that this release may spend, one of both. `share` is a part of the whole budget,
+        as ``accountant.price`` returns it, or ``"rest"``: all that is left. None is needed beside
+        a mechanism, which has noise of its own.
     mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain"} or mechanism, \
 default="stable"
         Name of a mechanism, which gets the least noise that fits; a mechanism, which replaces `k`
@@ -152,12 +160,12 @@ default="stable"
     Raises
     ------
     ValueError
-        If a person exceeds a limit, totals are not whole numbers (and `max_contribution` is None),
-        a Series is a column of answers rather than counts of items, the mechanism is not proven
-        for an unknown domain, or owners and the accountant's unit don't go together; nothing is
-        spent.
+        If no amount is given, a person exceeds a limit, totals are not whole numbers (and
+        `max_contribution` is None), a Series is a column of answers rather than counts of items,
+        the mechanism is not proven for an unknown domain, or owners and the accountant's unit don't
+        go together; nothing is spent.
     BudgetExceededError
-        If the remaining budget is too small, or less than `epsilon`.
+        If the remaining budget is too small, or less than `epsilon` or `share`.
 
     See Also
     --------
@@ -176,7 +184,7 @@ default="stable"
     >>> accountant = PrivacyAccountant(
     ...     1, 1e-6, unit="voter", relation="add_remove", approximation_delta=5e-7
     ... )
-    >>> found = private_top_k(visitors, accountant=accountant, domain="unknown")
+    >>> found = private_top_k(visitors, accountant=accountant, share="rest", domain="unknown")
     >>> sorted(found.items)
     ['park', 'pool']
     """
@@ -188,8 +196,11 @@ default="stable"
         check_integer("max_items", max_items)
     if not isinstance(accountant, PrivacyAccountant):
         raise TypeError(
-            f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
+            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
+            "counts."
         )
+    has_noise = isinstance(mechanism, Mechanism)
+    check_amount("private_top_k", needed=not has_noise, epsilon=epsilon, share=share)
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most
     if isinstance(counts, PrivateParts):
         counts.check_alone(owners=owners)
@@ -206,11 +217,11 @@ default="stable"
         # An empty list is private too: it is treated like one item without contributions.
         items = ItemCounts(np.zeros(1), np.empty(0, dtype=object))
     table = items.counts[None]
-    scope = release_scope(accountant, epsilon)
+    scope = answer_scope(accountant, epsilon, share)
     limits = ("the mechanism's weight", "its max_items")
     if isinstance(mechanism, str):
         limits = ("max_contribution", "max_items")
-        part = _DELTA_PART * _budget_share(epsilon, accountant)
+        part = _DELTA_PART * _budget_share(scope, accountant)
         people = {"max_items": max_items, "weight": float(most)}
         mechanism = _named(mechanism, k, k_max, delta_t, domain, people, accountant, part)
     elif not isinstance(mechanism, Mechanism) and (
@@ -331,12 +342,14 @@ def _named(
     return lambda noise: _NAMED[name](rho=1 / noise**2, **parameters)  # type: ignore[call-arg]
 
 
-def _budget_share(epsilon: float | None, accountant: PrivacyAccountant) -> float:
-    """Estimate the share of a budget that a part of its epsilon is, from below."""
-    if epsilon is None:
-        return 1.0
-    largest = max(level.epsilon for level in accountant.levels)
-    return min(float(epsilon) / largest, 1.0) ** 2
+def _budget_share(scope: Scope, accountant: PrivacyAccountant) -> float:
+    """Estimate the share of a budget that a scope may take, from below."""
+    shares = [1.0]
+    for level in accountant.levels:
+        cap, share = scope.cap(level.name), scope.share_of(level.name)
+        shares.append(1.0 if share is None else share)
+        shares.append(1.0 if cap is None else min(cap / level.epsilon, 1.0) ** 2)
+    return min(shares)
 
 
 def _remaining_delta(accountant: PrivacyAccountant, part: float) -> float:

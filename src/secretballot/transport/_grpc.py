@@ -25,7 +25,7 @@ def load_grpc() -> ModuleType:
     except ImportError as error:
         raise ImportError(
             "Connections between processes need grpcio and cryptography: "
-            "pip install 'secretballot[remote]'."
+            "install the extra `remote` of this package."
         ) from error
     module: ModuleType = grpc
     return module

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
@@ -21,6 +22,11 @@ from secretballot.mechanisms import (
     LaplaceProportions,
     TauVoting,
 )
+
+
+@pytest.fixture
+def private():
+    return make_blobs(2_000)
 
 
 def test_survival_of_a_unanimous_vote():
@@ -52,11 +58,15 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(), 10, classes=[0, 1], accountant=accountant, check_public_rows=False
     )
-    with pytest.raises(BudgetExceededError, match="all 10 teachers agree would win") as refused:
+    with pytest.raises(
+        BudgetExceededError, match="all 10 teachers .* agree, a label would win"
+    ) as refused:
         ensemble.fit(*private, X_public=public[0])
     assert not hasattr(ensemble, "_teachers")
     # What the error advises would do.
-    said = r"sigma=([\d.]+), .* Use some (\d+) teachers, about (\d+) rows, or about ([\d.]+) times"
+    said = (
+        r"sigma=([\d.]+), .* Use some (\d+) teachers, or about (\d+) rows, or about ([\d.]+) times"
+    )
     sigma, teachers, rows, times = map(float, re.search(said, str(refused.value)).groups())
     assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= MIN_SURVIVAL
     assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < MIN_SURVIVAL
@@ -73,7 +83,9 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
         ensemble.predict_private(public[0])
     assert accountant.spent().n_releases == 0
     ensemble.set_params(mechanism=GNMax(sigma=np.ceil(sigma)))
-    with pytest.warns(UserWarning, match="would answer even a vote on which all 10 .* 0.62 only"):
+    with pytest.warns(
+        UserWarning, match=r"probability 0.62 only, even if all 10 teachers \(of 200"
+    ):
         ensemble.predict_private(public[0])
     assert accountant.spent().n_rows == 30
 
@@ -87,7 +99,11 @@ def test_a_data_dependent_budget_withholds_the_noise_that_drowns(private, public
     )
     with pytest.raises(BudgetExceededError, match="all 10 .* The figures are withheld") as refused:
         ensemble.fit(*private, X_public=public[0])
-    assert re.findall(r"[\d.]*\d", str(refused.value)) == ["30", "10"]  # rows and teachers alone
+    assert re.findall(r"[\d.]*\d", str(refused.value)) == [
+        "30",
+        "10",
+        "200",
+    ]  # numbers of rows and teachers
 
 
 @pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)
@@ -101,8 +117,8 @@ def test_noise_that_drowns_individual_budgets_is_refused(private, public, indivi
         accountant=accountant,
         check_public_rows=False,
     )
-    budgets = np.where(np.arange(200) % 4, "strict", "generous")
-    with pytest.raises(BudgetExceededError, match="teachers agree would win with probability"):
+    budgets = np.where(np.arange(2_000) % 4, "strict", "generous")
+    with pytest.raises(BudgetExceededError, match=r"agree, a label would win with probability"):
         ensemble.fit(*private, X_public=public[0], budgets=budgets)
     assert accountant.spent()["strict"].n_releases == 0
 

@@ -207,13 +207,13 @@ def test_a_fit_may_be_capped_per_level():
 
 
 def test_owners_of_several_rows():
-    owners = np.repeat(np.arange(100), 4)
+    owners = np.repeat(np.arange(200), 2)
     budgets = np.where(owners % 2 == 0, "strict", "generous")
     for variant in VARIANTS:
         accountant = PrivacyAccountant(LEVELS, 1e-5, unit="owner", order="renyi")
         ensemble = ensemble_of(variant, accountant)
         ensemble.fit(X, Y, X_public=POOL, owners=owners, budgets=budgets)
-        assert "50 of 'strict'" in str(ensemble.statement())
+        assert "100 of 'strict'" in str(ensemble.statement())
 
 
 def test_levels_without_individualization_pay_alike():

@@ -27,7 +27,7 @@ def test_a_score_is_released_and_charged(ensemble, private, public):
     assert ensemble.accountant.entries()[-1].n_rows == 1
     price = ensemble.price_score(200, confusion=True)
     before = ensemble.accountant.spent().share
-    confusion = ensemble.confusion_private(*private)
+    confusion = ensemble.confusion_private(*private, sigma=price.sigma)
     assert ensemble.accountant.spent().share - before == pytest.approx(price.share)
     assert confusion.classes.tolist() == [0, 1]
 
@@ -62,9 +62,9 @@ def test_owners_are_averaged(private, public):
     ensemble.fit(*private, X_public=public[0], owners=owners)
     entries = len(budget.entries())
     with pytest.raises(ValueError, match="Pass owners="):
-        ensemble.score_private(*private)
+        ensemble.score_private(*private, share=0.05)
     assert len(budget.entries()) == entries
-    assert ensemble.score_private(*private, owners=owners).n == 100
+    assert ensemble.score_private(*private, owners=owners, share=0.05).n == 100
 
 
 def test_seeded_noise_is_drawn_anew_each_time(private, public):
@@ -101,7 +101,7 @@ def test_labels_and_parties(public):
     ).fit(X, both, X_public=public[0])
     assert ensemble.score_private(X, both, sigma=2.0).accuracy > 0.8
     with pytest.raises(ValueError, match="one class a row"):
-        ensemble.confusion_private(X, both)
+        ensemble.confusion_private(X, both, share=0.05)
     parties = [
         FrozenEstimator(LogisticRegression().fit(*make_blobs(50, seed=at))) for at in range(9)
     ]
@@ -114,10 +114,10 @@ def test_labels_and_parties(public):
         check_public_rows=False,
     ).fit(None, None, X_public=public[0])
     with pytest.raises(ValueError, match="unit='voter', but each row counts on its own"):
-        ensemble.score_private(X, y)
+        ensemble.score_private(X, y, share=0.05)
 
 
 def test_scores_without_a_budget_or_a_fit(private):
     ensemble = PrivateTeacherEnsemble(LogisticRegression(), student=LogisticRegression())
     with pytest.raises(ValueError, match="accountant=None"):
-        ensemble.score_private(*private)
+        ensemble.score_private(*private, share=0.05)

@@ -83,7 +83,7 @@ def test_a_url_names_one_ledger(ending):
 def test_without_psycopg(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for use in (PrivacyAccountant.open, basic_budget):
-        with pytest.raises(LedgerError, match=r"pip install 'secretballot\[postgres\]'"):
+        with pytest.raises(LedgerError, match="the extra `postgres` of this package"):
             use("postgresql://host/db?ledger=a")
 
 

@@ -150,8 +150,8 @@ def claimed(mechanism, n_columns, group=EVERYONE):
     levels = [name for name in mechanism.laws(n_columns) if name != EVERYONE]
     accountant = PrivacyAccountant(
         epsilon=dict.fromkeys(levels, 60.0) if levels else 60.0,
-        delta=0.5,
-        approximation_delta=0.49,
+        delta=0.1,
+        approximation_delta=0.09,
         relation=mechanism.relation,
     )
     accountant.reserve(mechanism, 1, n_columns=n_columns)

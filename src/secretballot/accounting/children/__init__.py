@@ -6,5 +6,6 @@ from secretballot.accounting.children._child_report import (
     child_reports,
     children_table,
 )
+from secretballot.accounting.children._make_grant import epsilon_of_share
 
-__all__ = ["Carving", "ChildReport", "child_reports", "children_table"]
+__all__ = ["Carving", "ChildReport", "child_reports", "children_table", "epsilon_of_share"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from secretballot._numbers import as_float, check_number
 from secretballot.divergences import GAUSSIAN, GROUP_SEPARATOR, gate_budget, gaussian_budget
-from secretballot.ledger import Budget, Cap, Grant, LevelBudget, check_cap, is_text
+from secretballot.ledger import ONLY_LEVEL, Budget, Cap, Grant, LevelBudget, check_cap, is_text
+
+#: Halvings of the interval in which the epsilon of a part lies.
+_HALVINGS = 60
 
 
 def make_grant(
@@ -57,11 +61,33 @@ def make_grant(
     return Grant(tuple(levels), group, sealed_delta is not None)
 
 
-def _child_level(level: LevelBudget, cap: float, approximation_delta: float | None) -> LevelBudget:
+def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, float] | float:
+    """Compute the epsilon of a child that gets a part of the whole budget of its parent."""
+    caps = {level.name: _cap_of_share(level, share) for level in levels}
+    return caps.get(ONLY_LEVEL, caps)
+
+
+def _cap_of_share(level: LevelBudget, share: float) -> float:
+    """Compute the largest epsilon of a child whose limit is at most a part of a level's."""
+    low, high = 0.0, level.epsilon
+    if _amount(level, high) <= share * level.amount:
+        return high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        fits = _amount(level, middle) <= share * level.amount
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _amount(level: LevelBudget, cap: float) -> float:
+    """Compute the limit of a child in the currency of its parent."""
     if level.order == GAUSSIAN:
-        amount = gaussian_budget(cap, level.delta, level.approximation_delta)
-    else:
-        amount = gate_budget(cap, level.delta - level.approximation_delta, level.order)
+        return gaussian_budget(cap, level.delta, level.approximation_delta)
+    return gate_budget(cap, level.delta - level.approximation_delta, level.order)
+
+
+def _child_level(level: LevelBudget, cap: float, approximation_delta: float | None) -> LevelBudget:
+    amount = _amount(level, cap)
     if not amount > 0:
         raise ValueError(
             f"epsilon={cap:g} of a child can't be certified at delta={level.delta:g} in the "

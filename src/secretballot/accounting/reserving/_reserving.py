@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from secretballot._numbers import check_integer
+from secretballot._numbers import check_integer, number_of_rows, quoted
 from secretballot._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
@@ -77,6 +77,7 @@ class Reserving(BudgetHandle):
             Ctrl-C came when the reservation was recorded already; `answer` is the reservation.
         """
         check_mechanism(mechanism, self.relation)
+        n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         n_rows = int(n_rows)
         if mechanism.rows == "parallel":
@@ -254,14 +255,17 @@ class Reserving(BudgetHandle):
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return the state of a reservation: `rows_left`, `answers_left`, `is_settled`."""
         if not isinstance(reservation, Reservation):
-            raise TypeError(f"reservation={reservation!r} must come from accountant.reserve().")
+            raise TypeError(
+                f"reservation={quoted(reservation)} must come from accountant.reserve()."
+            )
         if reservation.ledger != self._ledger.genesis:
             raise ValueError(
-                f"reservation={reservation!r} was paid from another ledger than this accountant's."
+                f"reservation={quoted(reservation)} was paid from another ledger than this "
+                "accountant's."
             )
         entries = self._ledger.reservation(reservation.id) if is_text(reservation.id) else []
         if not entries or entries[-1].reservation is None:
-            raise ValueError(f"reservation={reservation!r} is not in the ledger.")
+            raise ValueError(f"reservation={quoted(reservation)} is not in the ledger.")
         # The ledger decides what was paid for, never the handle.
         first, expected = entries[0], reservation_entry(reservation, None, {})
         if (expected.mechanism, expected.scope_id, reservation.n_columns) != (
@@ -270,7 +274,7 @@ class Reserving(BudgetHandle):
             json.loads(first.note).get(COLUMNS),
         ):
             raise ValueError(
-                f"reservation={reservation!r} was changed: the ledger has it for "
+                f"reservation={quoted(reservation)} was changed: the ledger has it for "
                 f"{first.mechanism}. Nothing was released or spent; use the one that "
                 "accountant.reserve() returned, or accountant.resume()."
             )

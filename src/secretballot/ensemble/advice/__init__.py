@@ -13,19 +13,27 @@ from secretballot.ensemble.advice._survival import (
     vote_noise,
     warn_noise,
 )
-from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
+from secretballot.ensemble.advice._teacher_advice import (
+    NoiseAgainstBallots,
+    TeacherAdvice,
+    agreement,
+)
+from secretballot.ensemble.advice._teacher_rows import chosen_rows, too_few_rows
 
 __all__ = [
     "ExpectedVote",
     "MechanismAdvice",
     "NoiseAgainstBallots",
     "TeacherAdvice",
-    "recommend_teachers",
+    "agreement",
     "check_noise",
+    "chosen_rows",
     "expected_survival",
     "fallback_n_teachers",
     "recommend_mechanism",
+    "recommend_teachers",
     "recommended_n_teachers",
+    "too_few_rows",
     "vote_noise",
     "warn_noise",
 ]

@@ -24,6 +24,7 @@ from secretballot.divergences import (
     level_quadrature,
     max_log_probabilities,
 )
+from secretballot.ensemble.advice._teacher_rows import least_rows
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import CountLabels, Mechanism
 
@@ -47,6 +48,7 @@ def check_noise(
     plan: Plan,
     n_columns: int,
     n_rows: int,
+    n_people: int | None = None,
     *,
     learns: bool,
     withhold: bool = False,
@@ -55,7 +57,7 @@ def check_noise(
 
     If a student `learns`, many labels that are seldom right may hold as much evidence as a few
     that mostly are. `withhold` figures of a budget whose costs depend on the votes: sigma would
-    tell what is left of it.
+    tell what is left of it. `n_people` are private rows, or owners; None of parties.
     """
 
     def suffices(noise: float) -> bool:
@@ -63,15 +65,16 @@ def check_noise(
 
     if suffices(sigma):
         if not withhold:
-            _warn_drowned_labels(make(sigma), plan, n_columns, n_rows)
+            _warn_drowned_labels(make(sigma), plan, n_columns, n_rows, n_people)
         return
+    teachers = _teachers_text(plan, n_people)
     if withhold:
         raise BudgetExceededError(
-            f"the noise at which {n_rows} rows fit what may be spent would drown them: even a vote "
-            f"on which all {plan.n_teachers} teachers agree would hardly win. Nothing was released "
-            "or spent. The figures are withheld: accounting is data dependent, so they are "
-            "themselves sensitive. Use more teachers, fewer rows or a larger epsilon (mechanism= "
-            "insists on its noise). recommend_teachers(...) compares numbers of teachers and rows."
+            f"the noise at which {n_rows} rows fit what may be spent would drown them: even if all "
+            f"{teachers} agree, a label would hardly win. Nothing was released or spent. The "
+            "figures are withheld: accounting is data dependent, so they are themselves sensitive. "
+            "Use more teachers, fewer rows or a larger epsilon (mechanism= insists on its noise). "
+            "recommend_teachers(...) compares numbers of teachers and rows."
         )
     # Bisection for the share of the noise that would do. The noise is about proportional to the
     # root of the number of rows and to 1 / epsilon.
@@ -80,10 +83,17 @@ def check_noise(
         share = (low + high) / 2
         low, high = (share, high) if suffices(sigma * share) else (low, share)
     factor = 1 / max(low, 1e-3)
+    remedies = []
+    n_more = math.ceil(plan.n_teachers * factor)
+    mechanism = make(sigma)
+    least = least_rows(2 if mechanism.multilabel else n_columns)
+    if n_people is None or n_people // n_more >= least:
+        remedies.append(f"some {n_more} teachers")
     # A student learns no more from fewer rows with better labels.
     n_fewer = 0 if learns else int(n_rows / factor**2 / _MARGIN)
-    rows = f"about {n_fewer} rows, " if n_fewer else ""
-    mechanism = make(sigma)
+    if n_fewer:
+        remedies.append(f"about {n_fewer} rows")
+    remedies.append(f"about {factor * _MARGIN:.2g} times the epsilon")
     name = f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
     insists = (
         "the student would learn next to nothing, of fewer rows too"
@@ -92,30 +102,37 @@ def check_noise(
     )
     raise BudgetExceededError(
         f"the noise at which {n_rows} rows fit what may be spent, sigma={sigma:.4g}, would drown "
-        f"them: even a vote on which all {plan.n_teachers} teachers agree would win with "
-        f"probability {survival(mechanism, plan, n_columns, n_rows):.2g} only. Nothing was "
-        f"released or spent. Use some {math.ceil(plan.n_teachers * factor)} teachers, {rows}or "
-        f"about {factor * _MARGIN:.2g} times the epsilon (mechanism={name}sigma={sigma:.4g}) "
-        f"insists: {insists}). recommend_teachers(...) compares numbers of teachers and rows."
+        f"them: even if all {teachers} agree, a label would win with probability "
+        f"{survival(mechanism, plan, n_columns, n_rows):.2g} only. Nothing was released or spent. "
+        f"Use {', or '.join(remedies)} (mechanism={name}sigma={sigma:.4g}) insists: {insists}). "
+        "recommend_teachers(...) compares numbers of teachers and rows."
     )
 
 
 def warn_noise(
-    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, *, learns: bool
+    mechanism: Mechanism,
+    plan: Plan,
+    n_columns: int,
+    n_rows: int,
+    n_people: int | None = None,
+    *,
+    learns: bool,
 ) -> None:
     """Warn of a mechanism, passed as a parameter, that drowns even unanimous votes."""
     if is_useful(mechanism, plan, n_columns, n_rows, learns=learns):
-        _warn_drowned_labels(mechanism, plan, n_columns, n_rows)
+        _warn_drowned_labels(mechanism, plan, n_columns, n_rows, n_people)
     else:
         probability = survival(mechanism, plan, n_columns, n_rows)
         warn(
-            f"mechanism={mechanism!r} would answer even a vote on which all {plan.n_teachers} "
-            f"teachers agree, and rightly, with probability {probability:.2g} only. Use less "
+            f"mechanism={mechanism!r} would answer, and rightly, with probability "
+            f"{probability:.2g} only, even if all {_teachers_text(plan, n_people)} agree. Use less "
             "noise, a lower threshold if there is one, or more teachers."
         )
 
 
-def _warn_drowned_labels(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> None:
+def _warn_drowned_labels(
+    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, n_people: int | None
+) -> None:
     """Warn of several labels whose unanimous votes are drowned, though a student may learn.
 
     Its evidence is that of unanimous ballots, and ballots on several labels seldom are.
@@ -123,8 +140,8 @@ def _warn_drowned_labels(mechanism: Mechanism, plan: Plan, n_columns: int, n_row
     probability = survival(mechanism, plan, n_columns, n_rows) if mechanism.multilabel else None
     if probability is not None and probability < MIN_SURVIVAL:
         warn(
-            f"noise drowns the ballots on {n_columns} labels: a label on which all "
-            f"{plan.n_teachers} teachers agree is answered rightly with probability "
+            f"noise drowns the ballots on {n_columns} labels: if all "
+            f"{_teachers_text(plan, n_people)} agree, a label is answered rightly with probability "
             f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
             "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
             "which learns several labels from one ballot a row."
@@ -174,15 +191,26 @@ def survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> f
     return float(answered.min())
 
 
-def expected_survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> str:
+def expected_survival(
+    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, n_people: int | None
+) -> str:
     """Describe the probability that unanimous votes survive the noise; "" if it is unknown."""
     probability = survival(mechanism, plan, n_columns, n_rows)
     if probability is None:
         return ""
     return (
-        f"A label on which all teachers agree survives the noise with probability "
-        f"{probability:.2f}. How often teachers agree, and are right, is not known beforehand."
+        f"If all {_teachers_text(plan, n_people)} agree, a label survives the noise with "
+        f"probability {probability:.2f}. How often teachers agree, and are right, is not known "
+        "beforehand."
     )
+
+
+def _teachers_text(plan: Plan, n_people: int | None) -> str:
+    """Return the number of teachers, and of rows of each, in words."""
+    teachers = f"{plan.n_teachers:,} teachers"
+    if n_people is None:
+        return teachers
+    return f"{teachers} (of {plan.rows_per_teacher(n_people):,} rows)"
 
 
 def vote_noise(mechanism: Mechanism, plan: Plan, n_rows: int) -> float | None:

@@ -40,6 +40,10 @@ class Plan:
         """Description of the plan in the ledger."""
         return {}
 
+    def rows_per_teacher(self, n_people: int) -> int:
+        """Return the number of rows, or owners, of the teachers that have the fewest."""
+        return n_people // self.n_teachers
+
     def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
         """Assign rows to teachers by positions, owners and levels alone, not by the data."""
         return rows.split(self.n_teachers, randomness.partition())

@@ -124,6 +124,10 @@ class _UpsamplingPlan(Plan):
     def ledger_note(self) -> dict[str, Any]:
         return {"variant": "upsampling", **self.levels.described(copies=self.copies)}
 
+    def rows_per_teacher(self, n_people: int) -> int:
+        del n_people
+        return int(self.levels.people @ np.array(self.copies)) // self.n_teachers
+
     def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
         copies = np.array(self.copies)[rows.levels]
         return rows.spread(copies, self.n_teachers, randomness.partition())

@@ -118,8 +118,15 @@ class OneLevelPlan(Plan):
     @property
     def n_per_kind(self) -> NDArray[np.intp]:
         """Number of teachers per kind, in proportion to their people."""
-        people = np.bincount(self.merged, weights=self.levels.people)[list(self.kinds)]
-        return largest_remainder(people, self.n_teachers)
+        return largest_remainder(self._people_per_kind, self.n_teachers)
+
+    @property
+    def _people_per_kind(self) -> NDArray[Any]:
+        return np.bincount(self.merged, weights=self.levels.people)[list(self.kinds)]
+
+    def rows_per_teacher(self, n_people: int) -> int:
+        del n_people
+        return int((self._people_per_kind // self.n_per_kind).min())
 
     @property
     def rates(self) -> NDArray[np.float64]:

@@ -15,10 +15,9 @@ from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
     FitFacts,
-    make_plan,
+    choose_plan,
     read_pool,
 )
-from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import HashedRows, Shards, check_n_teachers, hash_key
 from secretballot.ensemble._public_data import declared_private
 from secretballot.ensemble._public_rows import features_of
@@ -67,18 +66,17 @@ def prepare_parts(
     names = parts.check_columns(column_names(pool))
     assert schema is not None
     key = hash_key(randomness.partition())
-    n_teachers, levels = ensemble.n_teachers, None
-    if n_teachers is None or parts.budgets is not None:
+    n_owners, levels = 0, None
+    if ensemble.n_teachers is None or parts.budgets is not None:
         # The plan needs the numbers of owners, and rows are exchanged by the plan.
         n_owners, levels = _count_owners(parts, key, ensemble.accountant)
-        n_teachers = choose_n_teachers(ensemble, n_owners, pool, target)
-        check_n_teachers(n_teachers, n_owners, f"{parts.n_parts} parts")
-    plan = make_plan(ensemble, levels, int(n_teachers))
+        check_n_teachers(ensemble.n_teachers or 1, n_owners, f"{parts.n_parts} parts")
+    plan = choose_plan(ensemble, levels, n_owners, pool, target)
     division = Division(plan.n_teachers, partial(_assign, plan, randomness))
     columns = [*names, *parts.targets]
     buckets = Buckets.of(parts, columns, key, division, () if levels is None else levels.names)
     try:
-        check_n_teachers(int(n_teachers), buckets.n_owners, f"{parts.n_parts} parts")
+        check_n_teachers(plan.n_equal, buckets.n_owners, f"{parts.n_parts} parts")
     except ValueError:
         buckets.delete()
         raise

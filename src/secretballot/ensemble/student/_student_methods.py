@@ -24,7 +24,9 @@ from secretballot.scoring import PrivatePredictor
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (
     "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
-    "label; if their labels were released (pool_labels_), fit_student trains one on them."
+    "label; if their labels were released (pool_labels_), fit_student trains one on them. Within "
+    "another estimator, such as VotingClassifier, pass X_public to its fit, with metadata routing "
+    "(set_fit_request(X_public=True))."
 )
 STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 

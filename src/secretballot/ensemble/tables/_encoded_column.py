@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._cached_property import cached_property
-from secretballot.schema import ColumnSchema, cell_text
+from secretballot.schema import ColumnSchema, cell_text, text_finder
 
 #: Least number of public rows of a category that is not declared, and most categories of a column.
 _FEWEST_ROWS, _MOST_CATEGORIES = 2, 100
@@ -82,7 +82,8 @@ class EncodedColumn:
         if self.categories:
             texts = self._texts(values)
             features = np.zeros((len(texts), len(self.categories)))
-            codes = np.array([self._codes.get(text, -1) for text in texts], dtype=np.intp)
+            find = text_finder(self._codes)
+            codes = np.array([find(text, -1) for text in texts], dtype=np.intp)
             rows = np.flatnonzero(codes >= 0)
             features[rows, codes[rows]] = 1.0
             missing = np.array([text is None for text in texts])

@@ -27,7 +27,14 @@ from secretballot.linear.features._columns import (
 )
 from secretballot.linear.features._days import days_by_key, in_days
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear.features._design import Design, FeatureMap, Features, Floats, PriorGroup
+from secretballot.linear.features._design import (
+    Design,
+    FeatureMap,
+    Features,
+    Floats,
+    PriorGroup,
+    stores_pairs,
+)
 from secretballot.linear.features._kernel_features import KernelFeatures
 from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
 from secretballot.linear.features._number_knots import (
@@ -77,5 +84,6 @@ __all__ = [
     "public_ends",
     "public_readings",
     "spread_ends",
+    "stores_pairs",
     "warn_columns",
 ]

@@ -60,6 +60,11 @@ class AdditiveBins:
         return int(self.ends[-1])
 
     @property
+    def n_entries(self) -> int:
+        """Number of features of a row that are not 0, without those of pairs."""
+        return sum(column.n_entries for column in self.columns)
+
+    @property
     def weight_bits(self) -> int:
         """Binary places of the features."""
         return max((column.weight_bits for column in self.columns), default=0)

@@ -85,8 +85,11 @@ class ColumnFeatures(Protocol):
     def axis(self) -> ColumnAxis:
         """Return the numbers at which the features stand."""
 
+    def listed(self) -> NDArray[np.intp]:
+        """Return the features of values as they are listed: numbers by where they begin."""
+
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each feature; `text` makes that of a number."""
+        """Return the text of each feature of values, as listed; `text` makes that of a number."""
 
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the effects of values."""
@@ -222,17 +225,27 @@ class NumberBins(RankedFeatures):
         """Return the single values and the edges."""
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
 
+    def listed(self) -> NDArray[np.intp]:
+        """Return the bins by their ends; all other numbers, if they are one bin, are last."""
+        if not len(self.edges):
+            return np.arange(self.n_bins)
+        lows, highs = self._ends()
+        return np.lexsort((highs, lows))
+
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each bin."""
+        """Return the text of each bin, as listed."""
         labels = self.merged_labels(np.arange(self.n_bins), text)
         if not len(self.edges) and len(self.values):
             labels[-1] = "others"
-        return labels
+        return [labels[position] for position in self.listed()]
+
+    def _ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        lows = np.concatenate([self.values, [-np.inf], self.edges])
+        return lows, np.concatenate([self.values, self.edges, [np.inf]])
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group of neighbouring bins."""
-        lows = np.concatenate([self.values, [-np.inf], self.edges])
-        highs = np.concatenate([self.values, self.edges, [np.inf]])
+        lows, highs = self._ends()
         labels = []
         for group in range(int(groups.max()) + 1):
             own_lows, own_highs = lows[groups == group], highs[groups == group]
@@ -260,6 +273,7 @@ def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def range_text(low: float, high: float, text: NumberText | None = None) -> str:
     """Return the text of an interval, whose ends may be infinite; `text` makes that of a number."""
+    low, high = low + 0.0, high + 0.0  # no negative zero
     if low == high:
         return text(low) if text else f"{low:.6g}"
     if np.isinf(low) and np.isinf(high):
@@ -277,7 +291,7 @@ def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
     holds = first <= last
     if not holds.any():
         return ""
-    low, high = first[holds].min(), last[holds].max()
+    low, high = first[holds].min() + 0.0, last[holds].max() + 0.0  # no negative zero
     if np.isinf(low):
         return "all" if np.isinf(high) else f"up to {high:.0f}"
     if np.isinf(high):
@@ -336,6 +350,10 @@ class CategoryBins:
     def axis(self) -> ColumnAxis:
         """Return no numbers."""
         return ColumnAxis()
+
+    def listed(self) -> NDArray[np.intp]:
+        """Return the categories as they are, and all others."""
+        return np.arange(self.n_bins)
 
     def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each category."""

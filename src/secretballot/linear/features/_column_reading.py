@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
-
-import numpy as np
-from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import ColumnFeatures, range_text
+from secretballot.linear.features._column_notes import column_notes
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._days import date_text
 from secretballot.linear.features._shown_list import ShownList
-from secretballot.schema import Bounds, column_cells
+from secretballot.schema import Bounds, date_text
 
-#: Least share of cells with a text of their own in a column of identifiers, and of numbers in a
-#: column of objects that are warned of.
-_MOST_SHARE = 0.9
-#: Columns with fewer public cells are not warned of.
-_FEWEST_CELLS = 10
-#: Most texts of numbers that are taken for codes, such as months.
-_MOST_CODES = 12
-#: Texts of numbers, also with a decimal comma, but not of codes with zeros in front; and of dates.
-_NUMBER = re.compile(r"[+-]?(?!0\d)\d+(([.,' ]\d{3})*[.,]\d+)?(e[+-]?\d+)?", re.IGNORECASE)
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d\d.*)?")
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10
 
@@ -115,9 +100,11 @@ def public_readings(
                 labels=_labels(column, declared, column_features, (bounds or {}).get(column.name)),
                 missing_share=column.missing_share(),
                 dtype=str(getattr(column.values, "dtype", "")),
-                note="" if column.name in declared else _note(column),
+                note="" if column.name in declared else note,
             )
-            for column, column_features in zip(columns, features, strict=True)
+            for column, column_features, note in zip(
+                columns, features, column_notes(columns), strict=True
+            )
         ]
     )
 
@@ -154,16 +141,16 @@ def declared_readings(
 
 
 def warn_columns(readings: Sequence[ColumnReading]) -> None:
-    """Warn, before anything is spent, of columns that tell little or that hold dates."""
+    """Warn, before anything is spent, of columns with notes and of dates."""
     strange = [f"{reading.name!r} ({reading.note})" for reading in readings if reading.note]
     shown = strange[:_MOST_WARNED]
     if len(strange) > len(shown):
         shown.append(f"and {len(strange) - len(shown)} more")
     if strange:
         warn(
-            f"X_public: these columns tell a model little: {', '.join(shown)}. They take a share "
-            "of the budget as all columns do. Name the columns to read by columns=[...]; "
-            "read_columns(X_public) shows how each is read."
+            f"X_public: these columns tell a model little, or something wrong: {', '.join(shown)}. "
+            "They take a share of the budget as all columns do. Name the columns to read by "
+            "columns=[...]; read_columns(X_public) shows how each is read."
         )
     dates = [repr(reading.name) for reading in readings if reading.kind == "date"]
     if dates:
@@ -198,45 +185,3 @@ def _labels(
 
 def _bounds_text(bounds: tuple[float, float], days: str) -> str:
     return range_text(*bounds, date_text if days == "time" else None)
-
-
-def _note(column: PublicColumn) -> str:
-    """Describe a problem of a public column; "" if it has none."""
-    missing = column.missing_share()
-    if missing == 1:
-        return "no public row has it"
-    if column.is_number:
-        values = np.unique(column.numbers())
-        return "constant" if len(values) < 2 and not missing else ""
-    texts, counts = np.unique(column.texts(), return_counts=True)
-    n_cells = int(counts.sum())
-    if len(texts) < 2 and not missing:
-        return "constant"
-    if n_cells < _FEWEST_CELLS or column.categories is not None:
-        return ""
-    if note := _note_of_texts(texts.tolist(), counts):
-        return note
-    if len(texts) > _MOST_SHARE * n_cells:
-        return "nearly every public row has another text, as with names and identifiers"
-    cells = column_cells(column.values)
-    is_number = [isinstance(cell, Real) and not isinstance(cell, bool) for cell in cells]
-    if cells.dtype.kind == "O" and sum(is_number) > _MOST_SHARE * n_cells:
-        return "objects, nearly all numbers, read as categories; astype(float) makes numbers"
-    categories = public_bins([column], 1, {}).columns[0]
-    return "" if categories.other_code else "no text is in three public rows: all are 'others'"
-
-
-def _note_of_texts(texts: list[str], counts: NDArray[np.intp]) -> str:
-    """Describe numbers and dates that are texts; "" if there are few of them."""
-    for pattern, n_codes, note in (
-        (_NUMBER, _MOST_CODES, "numbers as texts, read as categories; astype(float) makes numbers"),
-        (_DATE, 0, "dates as texts, read as categories; pandas.to_datetime makes dates"),
-    ):
-        n_cells = sum(
-            count
-            for text, count in zip(texts, counts.tolist(), strict=True)
-            if pattern.fullmatch(text.strip())
-        )
-        if len(texts) > n_codes and n_cells > _MOST_SHARE * counts.sum():
-            return note
-    return ""

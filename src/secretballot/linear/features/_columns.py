@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,8 +48,11 @@ class PublicColumn:
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the column's numbers without missing ones."""
-        x = read_days(self.values, self.days) if self.days else read_numbers(self.values)
+        x = self._numbers()
         return x[~np.isnan(x)]
+
+    def _numbers(self) -> NDArray[np.float64]:
+        return read_days(self.values, self.days) if self.days else read_numbers(self.values)
 
     def has_integers(self) -> bool:
         """Return whether all numbers are integers, and no days."""
@@ -58,6 +62,12 @@ class PublicColumn:
     def texts(self) -> list[str]:
         """Return the column's categories as texts, without missing ones."""
         return [text for text in read_texts(self.values).tolist() if text is not None]
+
+    def digest(self) -> bytes:
+        """Return a digest of all cells, the same for equal numbers, or equal texts."""
+        if self.is_number:
+            return sha256((self._numbers() + 0.0).tobytes()).digest()  # no -0.0
+        return sha256(repr(read_texts(self.values).tolist()).encode()).digest()
 
     def missing_share(self) -> float:
         """Return the share of missing cells."""

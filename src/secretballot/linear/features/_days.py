@@ -44,9 +44,3 @@ def in_days(X: ArrayLike, names: Sequence[Hashable], days: Mapping[Hashable, str
         else:
             table[name] = numbers
     return table
-
-
-def date_text(number: float) -> str:
-    """Return a number of days since 1970 as a date in ISO 8601, with the time if it has one."""
-    minutes = np.datetime64(0, "m") + np.timedelta64(round(number * 1_440), "m")
-    return str(minutes).removesuffix("T00:00")

@@ -84,6 +84,11 @@ class FeatureMap(Protocol):
         """Compute the features of private rows, each from its own cells alone."""
 
 
+def stores_pairs(n_entries: int, n_features: int) -> bool:
+    """Return whether the pairs of a one-hot row's entries are stored, and not all features."""
+    return n_entries * (n_entries + 1) // 2 * _DENSE_RATIO < n_features**2
+
+
 class Design:
     """Features of rows as a dense matrix, or as one-hot rows with equally many entries.
 
@@ -190,9 +195,7 @@ class Design:
         if not isinstance(self.features, csr_array):
             return False
         n_rows, n_features = self.shape
-        n_entries = self.features.nnz // max(n_rows, 1)
-        n_pairs = n_entries * (n_entries + 1) // 2
-        return n_pairs * _DENSE_RATIO < n_features**2
+        return stores_pairs(self.features.nnz // max(n_rows, 1), n_features)
 
     @cached_property
     def _lengths(self) -> Floats:

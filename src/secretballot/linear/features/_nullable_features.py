@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 
 from secretballot.linear.features._additive_bins import AdditiveBins
 from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures, NumberText
-from secretballot.linear.features._days import date_text
+from secretballot.schema import date_text
 
 #: Least share of missing cells that are a group of their own in pairs of columns.
 _LEAST_SHARE = 0.01
@@ -95,8 +95,12 @@ class NullableFeatures:
     def _text(self, text: NumberText | None) -> NumberText | None:
         return date_text if text is None and self.is_date else text
 
+    def listed(self) -> NDArray[np.intp]:
+        """Return the features of values as they are listed."""
+        return self.values.listed()
+
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each feature of values."""
+        """Return the text of each feature of values, as listed."""
         return self.values.labels(self._text(text))
 
     def precision(self) -> NDArray[np.float64]:

@@ -144,9 +144,13 @@ class NumberKnots(RankedFeatures):
         """Return the single values and the knots."""
         return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
 
+    def listed(self) -> NDArray[np.intp]:
+        """Return values and knots by the number."""
+        return np.argsort(np.concatenate([self.values, self.knots]), kind="stable")
+
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each value and knot."""
-        numbers = np.concatenate([self.values, self.knots]).tolist()
+        """Return the text of each value and knot, as listed."""
+        numbers = np.concatenate([self.values, self.knots])[self.listed()].tolist()
         return [range_text(number, number, text) for number in numbers]
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:

@@ -15,10 +15,9 @@ from secretballot._tables import percent
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import range_text
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.linear.features._days import date_text
 from secretballot.linear.features._design import Features, Floats
 from secretballot.linear.features._nullable_features import nullable_bins
-from secretballot.schema import Bounds, columns_of, read_numbers
+from secretballot.schema import Bounds, columns_of, date_text, read_numbers
 
 #: Fewest rows that are warned of, and the share of their cells that are unknown.
 _FEWEST_ROWS, _MOST_SHARE = 20, 0.5

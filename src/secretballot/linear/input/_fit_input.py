@@ -45,6 +45,7 @@ from secretballot.schema import (
     check_table,
     column_names,
     date_bounds,
+    dense_columns,
     missing_cells,
     read_bounds,
     row_shape,
@@ -52,6 +53,8 @@ from secretballot.schema import (
 )
 from secretballot.scoring import People
 from secretballot.screening import (
+    check_file_columns,
+    check_header,
     check_no_shared_rows,
     check_readable_numbers,
     check_target_left_out,
@@ -221,6 +224,7 @@ def check_input(
 def private_table(X: ArrayLike) -> ArrayLike:
     """Check that private rows are a table, whatever their cells are."""
     _check_two_dimensions(X, "X")
+    X = dense_columns(X)
     if hasattr(X, "columns"):
         if _num_samples(X) == 0 or 0 in np.shape(X):
             check_array(X)
@@ -265,7 +269,7 @@ def _check_declared(
         numbers = [name for name in names if name not in categories]
         if isinstance(model.bounds, dict):
             numbers = [name for name in numbers if name in model.bounds]
-        bounds = read_bounds(model.bounds, numbers, dates=True)
+        bounds = read_bounds(model.bounds, numbers)
         warn_private_extremes("bounds", bounds, read)
     else:
         bounds = {}
@@ -278,12 +282,16 @@ def row_schema(
 ) -> tuple[RowSchema, Mapping[Hashable, str]]:
     """Return the schema of public rows, or of declared columns, and the columns of days."""
     rows = X if X_public is None else X_public
+    if X_public is None:
+        check_header(X, "X")
+    else:
+        check_file_columns(X_public)
     declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
     if not isinstance(model.features, str):
         schema = RowSchema.of(rows, declared)
         left_out = schema.left_out
     elif X_public is None:
-        days = date_bounds(model.bounds)
+        days = date_bounds(model.bounds, [name for name in names if name not in declared])
         is_number = [name not in declared for name in names]
         schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
     else:
@@ -306,6 +314,7 @@ def check_public_table(
     """
     has_transformer = not isinstance(model.features, str)
     _check_two_dimensions(X, name)
+    X = dense_columns(X)
     try:
         if has_transformer or hasattr(X, "columns"):
             if not has_transformer and np.shape(X)[1:] == (0,):
@@ -320,6 +329,12 @@ def check_public_table(
         )
         return checked
     except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise ValueError(
+                f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "
+                f"frame, as pandas.DataFrame({name}).infer_objects() makes: its columns of texts "
+                "are categories."
+            ) from None
         if name == "X":
             raise
         message = str(error).replace("X has", f"{name} has", 1)
@@ -354,7 +369,7 @@ def declared_bounds(
 ) -> Bounds:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     numbers = [name for name in names if name not in categories]
-    bounds = read_bounds(model.bounds, numbers, dates=True)
+    bounds = read_bounds(model.bounds, numbers)
     missing = [name for name in numbers if name not in bounds]
     if missing:
         raise ValueError(
@@ -373,4 +388,4 @@ def checked_bounds(
     numbers = [
         column.name for column in columns if column.is_number and column.name not in categories
     ]
-    return read_bounds(model.bounds, numbers, dates=True)
+    return read_bounds(model.bounds, numbers)

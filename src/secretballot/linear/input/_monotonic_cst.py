@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _check_monotonic_cst
 from secretballot.linear.features import AdditiveBins
-from secretballot.linear.rounds import Response
+from secretballot.linear.rounds import ClassResponse, Response
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -32,7 +33,12 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
         )
     if constraints is not None and not isinstance(constraints, dict) and np.ndim(constraints) != 1:
         raise ValueError(f"monotonic_cst={constraints!r} must have one number for each column.")
-    directions: NDArray[np.int8] = _check_monotonic_cst(model, constraints)
+    directions: NDArray[np.int8] = _check_monotonic_cst(
+        model,
+        _by_class(constraints, model, response)
+        if isinstance(response, ClassResponse)
+        else constraints,
+    )
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
             f"monotonic_cst={constraints!r} needs features='additive', which has effects of single "
@@ -40,6 +46,60 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
             "clipped, and with it the contribution of all other columns."
         )
     return directions
+
+
+def _by_class(
+    constraints: ArrayLike | dict[str, object] | None, model: LinearModel, response: ClassResponse
+) -> list[object] | dict[str, object] | None:
+    """Return constraints with numbers in place of the classes that they name."""
+    if constraints is None:
+        return None
+    names = np.asarray(response.classes).tolist()
+    declared = getattr(model, "classes", None)
+    is_sorted = declared is not None and list(declared) == names
+    if isinstance(constraints, dict):
+        return {
+            column: _class_direction(_plain(value), names, is_sorted, response.classes_learned)
+            for column, value in constraints.items()
+        }
+    return [
+        _class_direction(value, names, is_sorted, response.classes_learned)
+        for value in np.asarray(constraints, dtype=object).tolist()
+    ]
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _class_direction(value: object, names: list[object], is_sorted: bool, learned: bool) -> object:
+    """Return 1 if `value` names the second of two classes, -1 for the first, or a number as it is.
+
+    Numbers are directions if classes are numbers too, or were named in sorted order.
+
+    Raises
+    ------
+    ValueError
+        If a number may mean either class, or another value is no class.
+    """
+    is_boolean = all(isinstance(name, bool) for name in (value, *names))
+    if all(isinstance(name, Real) for name in names) and not is_boolean:
+        return value  # checked by scikit-learn
+    if value in names:
+        return 1 if value == names[1] else -1
+    is_number = isinstance(value, Real)
+    if is_number and (value == 0 or is_sorted):
+        return value
+    known = "" if learned else f": {names[1]!r} or {names[0]!r}"
+    problem = (
+        "does not say which class rises: classes are sorted, in whatever order they are named"
+        if is_number
+        else "is none of the classes"
+    )
+    raise ValueError(
+        f"monotonic_cst: {value!r} {problem}. Give the column the class whose probability rises "
+        f"with it{known}."
+    )
 
 
 def refuse_categories(bins: AdditiveBins, directions: NDArray[np.int8]) -> None:

@@ -13,7 +13,7 @@ from secretballot.linear.rounds._private_sums import (
     RowSums,
     Targets,
 )
-from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._reference_rows import N_SYNTHETIC, ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.linear.rounds._response import (
     FittedRounds,
@@ -25,6 +25,7 @@ from secretballot.linear.rounds._response import (
 from secretballot.linear.rounds._synthetic_rows import rank_error_ratio
 
 __all__ = [
+    "N_SYNTHETIC",
     "BinnedResiduals",
     "ClassResponse",
     "ClassifierResponse",

@@ -52,7 +52,7 @@ class AveragedRounds:
         features, start = plan.features, residuals.start
         self.plan, self.residuals = plan, residuals
         self._noise = residuals.clipping_norm * plan.mechanism.sigma / plan.rows.total
-        first, self._reference = release_first_round(plan, residuals.scaled, start)
+        first, self._counts, self._reference = release_first_round(plan, residuals.scaled, start)
         self._released, self._rates = [first], list[float]()
         self._asked_coefficients = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
@@ -113,7 +113,11 @@ class AveragedRounds:
         if self.residuals.has_score_factor:
             posterior = posterior.scaled(self._score_factor(coefficients, responses))
         return FittedRounds(
-            posterior, self._released, self.plan.features, reference=self._reference
+            posterior,
+            self._released,
+            self.plan.features,
+            reference=self._reference,
+            counts=self._counts,
         )
 
     def _take_step(self) -> None:

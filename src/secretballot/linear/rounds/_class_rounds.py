@@ -25,7 +25,7 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
     noise = mechanism.sigma / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))
     clipped = residuals.times(residual_gains)
-    noisy, reference = release_first_round(plan, clipped, np.zeros(1))
+    noisy, counts, reference = release_first_round(plan, clipped, np.zeros(1))
     released, rounds = [noisy], []
     for n_done in range(1, plan.n_rounds + 1):
         p = reference.probabilities(posterior.coefficients)
@@ -56,17 +56,17 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
                 posterior = posterior.padded(sizes)
         sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
         released.append(plan.release(mechanism, sums))
-    return FittedRounds(posterior, released, features, reference=reference)
+    return FittedRounds(posterior, released, features, reference=reference, counts=counts)
 
 
 def release_first_round(
     plan: RoundPlan, residuals: Residuals, start: Floats
-) -> tuple[Floats, ReferenceRows]:
-    """Release the residuals of rows with the same scores, and return reference rows beside them.
+) -> tuple[Floats, Floats | None, ReferenceRows]:
+    """Release the residuals of rows with the same scores, and the number of rows of each bin.
 
-    The means of bins are released with the residuals, and add nothing to their sensitivity. Without
-    public rows, or with few, one more sum is released, the products of columns: see "Stand-in
-    rows" in `docs/theory/logistic-regression.md`.
+    Reference rows are returned beside them. The numbers of rows are released with the residuals,
+    and add nothing to their sensitivity. Without public rows, or with few, one more sum is
+    released, the products of columns: see "Stand-in rows" in `docs/theory/logistic-regression.md`.
     """
     rows, features, mechanism, release = plan.rows, plan.features, plan.mechanism, plan.release
     coefficients = np.zeros((1 + features.n_features, len(start)))
@@ -74,8 +74,9 @@ def release_first_round(
     sums = rows.residual_sums(coefficients, features.norm, residuals)
     if not isinstance(features, AdditiveBins):
         assert isinstance(plan.public, np.ndarray)
-        return release(mechanism, sums), dense_reference_rows(plan.public)
+        return release(mechanism, sums), None, dense_reference_rows(plan.public)
     wide = replace(mechanism, norm=float(np.sqrt(2)) * features.norm)
     noisy = release(wide, np.concatenate([sums, rows.feature_sums(features.norm)], axis=1))
-    means = noisy[:, -1] / rows.total
-    return noisy[:, :-1], copula_reference_rows(plan, noisy[:, :-1] / rows.total, means, wide)
+    released, counts = noisy[:, :-1], noisy[:, -1]
+    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total, wide)
+    return released, counts, reference

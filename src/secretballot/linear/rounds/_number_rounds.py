@@ -316,4 +316,5 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     change = posterior.coefficients[:, 0] - done[-1].coefficients
     moved = float(reference.weights @ reference.scores(change))
     histogram = replace(histogram, moved=moved)
-    return FittedRounds(posterior, released, rounds.plan.features, histogram, reference)
+    counts = None if means is None else plan.rows.total * means.values
+    return FittedRounds(posterior, released, rounds.plan.features, histogram, reference, counts)

@@ -107,6 +107,8 @@ class FittedRounds:
         Residuals of numbers in the last round.
     reference : ReferenceRows or None
         Rows by which the rates of classes and labels, and the variance of numbers, are estimated.
+    counts : ndarray of shape (n_features,) or None
+        Released numbers of rows with each one-hot feature of the plan; None of dense ones.
     is_rival : bool, default=False
         Whether the plan's rival was ahead.
     """
@@ -116,6 +118,7 @@ class FittedRounds:
     features: FeatureMap
     histogram: ResidualHistogram | None = None
     reference: ReferenceRows | None = None
+    counts: Floats | None = None
     is_rival: bool = False
 
 

@@ -32,6 +32,7 @@ from secretballot.quantification.instances._instance_input import (
     read_instances,
 )
 from secretballot.quantification.instances._proportion_loss import match_proportions
+from secretballot.schema import dense_columns
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -202,7 +203,9 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
             first, X, bag, bag_proportions = read_bags(X, proportions, covariance)
             validate_data(self, first, skip_check_array=True)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X = validate_data(
+                self, dense_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
             bag, bag_proportions = read_instances(X, bag_ids, proportions, covariance)
         rng = np.random.default_rng(draw_seed(self.random_state))
         mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
@@ -234,7 +237,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
     def _logits(self, X: Instances) -> Floats:
         check_is_fitted(self)
         kinds = [np.float64, np.float32]
-        X = validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=False)
+        X = validate_data(self, dense_columns(X), accept_sparse="csr", dtype=kinds, reset=False)
         return self._model.logits(X)
 
     def decision_function(self, X: Instances) -> Floats:

@@ -18,7 +18,7 @@ from secretballot.quantification.kernels._sub_bags import SubBags
 #: Sums of inner products below this share of their absolute sum are rounding errors.
 ROUNDING = 1e-12
 #: Degrees of freedom of the pooled variance when a bag's own variance is shrunk towards it.
-_PRIOR_FREEDOM = 5.0
+PRIOR_FREEDOM = 5.0
 
 #: Weights of parts, a row for each weighted sum.
 PartWeights: TypeAlias = "Floats | sparse.csr_array"
@@ -90,12 +90,21 @@ def unmix(
         null = null_space(P.T)
         if not null.shape[1]:
             return first
-        inverse = np.linalg.pinv(null.T @ gram.products @ null, hermitian=True)
+        inverse = invert_products(null.T @ gram.products @ null, np.abs(gram.products).max())
         return first - null @ inverse @ (null.T @ gram.products @ first)
     if covariance is None:
         return first
     means = first.T @ gram.products @ first
     return _least_squares(P, gram.spread + effect + proportion_noise(covariance, means))
+
+
+def invert_products(products: Floats, length: float) -> Floats:
+    """Return the pseudo-inverse of inner products of sums of vectors of this squared length.
+
+    Sums that are rounding errors of their terms are taken to be zero.
+    """
+    rounding = ROUNDING * length / max(float(np.abs(products).max()), 1e-300)
+    return np.asarray(np.linalg.pinv(products, rcond=max(rounding, 1e-15), hermitian=True))
 
 
 def _least_squares(P: Floats, variance: Floats) -> Floats:
@@ -117,8 +126,8 @@ def shrink_variance(spread: Floats, sizes: Integers) -> Floats:
     """Return the variances of bags' means, those of small bags shrunk towards the pooled one."""
     freedom = np.maximum(sizes - 1.0, 0.0)
     pooled = (freedom * sizes) @ spread / max(float(freedom.sum()), 1.0)
-    total = freedom + _PRIOR_FREEDOM
-    return np.asarray((freedom * spread + _PRIOR_FREEDOM * pooled / sizes) / total)
+    total = freedom + PRIOR_FREEDOM
+    return np.asarray((freedom * spread + PRIOR_FREEDOM * pooled / sizes) / total)
 
 
 def floor_variance(variance: Floats) -> Floats:
@@ -187,8 +196,9 @@ def class_means(
     projection = mixture.T @ gram.products @ residual.T @ vectors
     residual = vectors.T @ residual
     by_damping = []
+    total = max(float(values.sum()), 1e-300)
     for damping in dampings:
-        shrunk = projection / np.maximum(values + damping * values.sum(), 1e-300)
+        shrunk = projection / np.maximum(values + damping * total, 1e-300)
         by_damping.append(
             plain
             if np.isinf(damping)

@@ -50,7 +50,8 @@ def choose_kernel(
             between = part_sums.products(weights, other_weights)
             cross = mixture.T @ between @ other_mixture @ targets.T
             for column, share in enumerate(shares):
-                ratios = fit_on_simplex(mixture.T @ gram.with_diagonal(share) @ mixture, cross)
+                class_gram = mixture.T @ gram.with_diagonal(share) @ mixture
+                ratios = fit_on_simplex(class_gram, cross, proportions.mean)
                 errors[number, column] += np.abs(ratios - targets).sum(axis=1).mean() / _N_SPLITS
     best = divmod(int(np.argmin(errors)), len(shares))
     guess = np.abs(1 / P.shape[1] - targets).sum(axis=1).mean()

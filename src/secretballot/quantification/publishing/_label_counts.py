@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from secretballot._classes import named_classes
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
 from secretballot.distributed import PrivateParts, count_groups
@@ -29,7 +30,7 @@ def count_labels(
     """
     labels: Sequence[ArrayLike]
     if isinstance(y_bags, PrivateParts):
-        return _count_parts(y_bags, _check_classes(classes))
+        return _count_parts(y_bags, named_classes(classes))
     if isinstance(y_bags, Bags):
         if y_bags.y is None:
             raise ValueError("these Bags hold no labels; give Bags.from_groups the labels.")
@@ -39,11 +40,21 @@ def count_labels(
         names, formed_by = tuple(range(len(labels))), "not said"
     if not labels:
         raise ValueError("y_bags has no bag; give at least one.")
-    class_array = _check_classes(classes)
+    class_array = named_classes(classes)
     counts = [_count_bag(name, bag, class_array) for name, bag in zip(names, labels, strict=True)]
     if not isinstance(y_bags, Bags):  # which are disjoint
         _check_no_bag_twice(names, labels)
     return np.array(counts, dtype=float), class_array, names, formed_by
+
+
+def label_arrays(
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike], counts: Floats
+) -> list[NDArray[np.generic]]:
+    """Return the labels of each bag as they are, or the counts of labels in parts."""
+    if isinstance(y_bags, PrivateParts):
+        return [counts]
+    labels = y_bags.y if isinstance(y_bags, Bags) else y_bags
+    return [array_of_values(bag) for bag in labels or ()]
 
 
 def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> None:
@@ -84,15 +95,6 @@ def _count_parts(
             f"{NOT_FOR_PUBLICATION}"
         )
     return table[:, :-1].astype(float), classes, tuple(names), "group"
-
-
-def _check_classes(classes: ArrayLike) -> NDArray[np.generic]:
-    array = np.asarray(classes)
-    if array.ndim != 1 or len(array) < 2 or len(set(array.tolist())) < len(array):
-        raise ValueError(f"classes={classes!r} must be a list of two or more different labels.")
-    if any(label is None or label != label for label in array.tolist()):
-        raise ValueError(f"classes={classes!r} has a missing value, which no label is equal to.")
-    return array
 
 
 def _list_labels(y_bags: Sequence[ArrayLike]) -> list[ArrayLike]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -49,12 +50,20 @@ class PublicParameters(NamedTuple):
             return self._calibrate_dirichlet()
         return _CLASSES[name].calibrated(self.epsilon, self.delta, n_classes=self.n_classes)
 
-    def least_distorting(self) -> Proportions:
-        """Return the mechanism with the least expected distortion over all bags."""
+    def least_distorting(
+        self, is_affordable: Callable[[Proportions], bool] = lambda _: True
+    ) -> Proportions:
+        """Return the mechanism with the least expected distortion over all bags.
+
+        Mechanisms that are not affordable are left out, unless none is.
+        """
         # Without a delta only Laplace noise is private.
         names = MECHANISM_NAMES if self.delta > 0 else ("laplace", "laplace_prior")
+        mechanisms = [self.calibrate(name) for name in names]
         return min(
-            map(self.calibrate, names), key=lambda mechanism: self.distortion(mechanism).mean()
+            filter(is_affordable, mechanisms),
+            key=lambda mechanism: self.distortion(mechanism).mean(),
+            default=mechanisms[0],
         )
 
     def _calibrate_dirichlet(self) -> DirichletProportions:

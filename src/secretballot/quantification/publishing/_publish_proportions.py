@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._errors import warn
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, quoted
 from secretballot._sizes import check_pair
 from secretballot.accounting import (
     BudgetExceededError,
     PrivacyAccountant,
     PrivacyLeakWarning,
+    Scope,
+    Share,
+    UnnamedBudget,
+    answer_scope,
+    check_amount,
 )
 from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import GaussianProportions, Proportions
+from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.quantification.publishing._label_counts import count_labels
+from secretballot.quantification.publishing._label_counts import count_labels, label_arrays
 from secretballot.quantification.publishing._proportions_mechanism import (
     MECHANISM_NAMES,
     PublicParameters,
@@ -34,13 +41,14 @@ _ROUNDING = 1e-9
 def publish_proportions(
     y_bags: Bags | PrivateParts | Sequence[ArrayLike],
     classes: ArrayLike,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     mechanism: str | Proportions = "auto",
     min_count: int | None = None,
     pseudo_count: float | Literal["auto"] = "auto",
     accountant: PrivacyAccountant | None = None,
     *,
+    share: Share = None,
     random_state: int | np.random.Generator | None = None,
 ) -> PublishedProportions:
     """Publish the label proportions of bags, protecting each label.
@@ -54,10 +62,12 @@ def publish_proportions(
         That no instance is in two bags of a list is the caller's word, and the statement says so;
         bags of `Bags.from_groups` are disjoint, and so are the ``groups`` of `PrivateParts`.
     classes : array-like of shape (n_classes,)
-        All classes there are; public, so named rather than learned. A class may be absent.
-    epsilon, delta : float
+        All classes there are, in any order; public, so named rather than learned. A class may be
+        absent. Columns of the result are sorted by class.
+    epsilon, delta : float, default=None
         The privacy of each label: the most that this release may cost, however large the budget
-        of `accountant`.
+        of `accountant`. With an accountant, `share` can be given in their place, and a mechanism
+        of your own needs neither.
     mechanism : {"auto", "gaussian", "laplace", "laplace_prior", "dirichlet"} or mechanism, \
 default="auto"
         "auto" takes the one with the least expected L1 distortion, computed from the public
@@ -74,6 +84,9 @@ default="auto"
         deltas add up, though each statement speaks of its own alone. Name it, with
         ``PrivacyAccountant(epsilon, delta, unit="label", order=math.inf, ledger=path)``, and hand
         out both statements. It protects a label of an owner, not all labels of one.
+    share : float, dict of str to float or "rest", default=None
+        In place of `epsilon` and `delta`: the most that this release may cost, as a part of the
+        whole budget of `accountant`; ``"rest"``: all that is left.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
@@ -93,7 +106,9 @@ default="auto"
     Warns
     -----
     PrivacyLeakWarning
-        If bags were formed by label.
+        If bags were formed by label, or a second budget is opened for the same labels.
+    UserWarning
+        If bags are so small that even proportions are as close to the truth.
 
     See Also
     --------
@@ -112,9 +127,9 @@ default="auto"
     >>> published.proportions.shape
     (12, 2)
     """
+    amount = _check_amount(epsilon, delta, share, accountant, mechanism)
     counts, labels, names, formed_by = count_labels(y_bags, classes)
     sizes = counts.sum(axis=1).astype(np.int64)
-    check_pair(epsilon, delta)
     check_integer("min_count", 0 if min_count is None else min_count, least=0)
     promise = max(min_count or 0, _promised_count(mechanism))
     if pseudo_count != "auto":
@@ -124,17 +139,30 @@ default="auto"
                 f"pseudo_count={pseudo_count!r} is for mechanism='dirichlet' (or 'auto'); with "
                 f"mechanism={mechanism!r} leave it out."
             )
-    budget = _open_budget(accountant, epsilon, delta)
+    budget = _open_budget(accountant, *amount)
+    scope = None
+    if share is not None:
+        scope = answer_scope(budget, None, share)
+        amount = _pair_of_share(budget, scope)
     smallest = int(sizes.min())
     if promise * len(labels) > smallest:
         raise ValueError(
             f"min_count={promise!r} for each of {len(labels)} classes can't hold in the bag "
             f"{names[int(sizes.argmin())]!r} of {smallest} labels; promise less, or merge bags."
         )
-    public = PublicParameters(epsilon, delta, sizes, len(labels), promise, pseudo_count)
-    chosen = _choose_mechanism(mechanism, public)
-    if chosen is mechanism:
-        _check_charge(chosen, epsilon, delta, len(labels), budget)
+    public = PublicParameters(*amount, sizes, len(labels), promise, pseudo_count)
+
+    def is_affordable(candidate: Proportions) -> bool:
+        if scope is None:
+            return True
+        with suppress(BudgetExceededError):
+            budget.price(candidate, len(sizes), n_columns=len(labels), scope=scope)
+            return True
+        return False
+
+    chosen = _choose_mechanism(mechanism, public, is_affordable)
+    if chosen is mechanism and epsilon is not None:
+        _check_charge(chosen, *amount, len(labels), budget)
     promised = _promised_count(chosen)
     broken = np.flatnonzero((counts < promised).any(axis=1))
     if broken.size:
@@ -152,42 +180,128 @@ default="auto"
             "public grouping (Bags.from_groups).",
             PrivacyLeakWarning,
         )
+    distortion = public.distortion(chosen)
+    _warn_noise(distortion, sizes, len(labels))
+    opened = None
+    if accountant is None and random_state is None:
+        opened = UnnamedBudget(label_arrays(y_bags, counts))
+        opened.warn("labels")
     note = {
         "purpose": "label proportions",
         "bags_formed_by": formed_by,
         "min_count_promised": promised,
     }
     try:
-        proportions = budget.release(chosen, counts, random_state=random_state, note=note)
+        proportions = budget.release(
+            chosen, counts, scope=scope, random_state=random_state, note=note
+        )
     except BudgetExceededError as error:
         if (order := budget.levels[0].order) == math.inf:
             raise
         gaussian = ""
         if not isinstance(chosen, GaussianProportions):
             gaussian = " In this budget mechanism='gaussian' may fit."
+        asked = (
+            f"epsilon={epsilon!r} and delta={delta!r}"
+            if share is None
+            else f"share={quoted(share)}"
+        )
         raise BudgetExceededError(
-            f"{type(chosen).__name__} of epsilon={epsilon!r} and delta={delta!r} does not fit what "
+            f"{type(chosen).__name__} of {asked} does not fit what "
             f"is left of this budget, whose costs are added up at order={order!r}. Nothing was "
             "published or spent. With order=math.inf epsilons and deltas are added up as they "
             "are: pass accountant=PrivacyAccountant(epsilon, delta, unit='label', order=math.inf)."
             f"{gaussian}"
         ) from error
+    if opened is not None:
+        opened.remember()
     return PublishedProportions(
         proportions=proportions,
         classes=labels,
         names=names,
         sizes=sizes,
         mechanism=chosen,
-        expected_distortion=public.distortion(chosen),
+        expected_distortion=distortion,
         statement=budget.statement(),
     )
 
 
-def _choose_mechanism(mechanism: str | Proportions, public: PublicParameters) -> Proportions:
+def _warn_noise(distortion: Floats, sizes: Integers, n_classes: int) -> None:
+    """Warn of bags whose proportions say no more than even ones, by public numbers alone."""
+    # Expected L1 distance of even proportions from proportions that may be any.
+    even = 2 * (1 - 1 / n_classes) ** n_classes
+    drowned = np.flatnonzero(distortion >= even)
+    if drowned.size:
+        worst = drowned[int(np.argmax(distortion[drowned]))]
+        warn(
+            f"the proportions of {drowned.size} of {len(sizes)} bags will be mostly noise: in one "
+            f"of {sizes[worst]} labels it moves them by {distortion[worst]:.2f} (L1) on average; "
+            f"even proportions, made without labels, are off by about {even:.2f}. Merge small "
+            "bags, or give a larger epsilon."
+        )
+
+
+def _check_amount(
+    epsilon: float | None,
+    delta: float | None,
+    share: Share,
+    accountant: PrivacyAccountant | None,
+    mechanism: str | Proportions,
+) -> tuple[float, float]:
+    """Check that one amount is given; return epsilon and delta, without limits if they are not."""
+    if accountant is None:
+        if share is not None:
+            raise ValueError(
+                f"share={quoted(share)} is a part of the budget of accountant=, and none was "
+                "given. Pass one, or epsilon= and delta=."
+            )
+    else:
+        has_noise = isinstance(mechanism, Proportions)
+        needed = not has_noise and delta is None
+        check_amount("publish_proportions", needed=needed, epsilon=epsilon, share=share)
+        if share is not None and delta is not None:
+            raise ValueError(
+                f"delta={delta!r}: share={quoted(share)} has its part of the budget's delta; "
+                "leave delta out."
+            )
+        if epsilon is None and delta is None:
+            return math.inf, 1.0
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if value is None:
+            raise ValueError(
+                f"{name}=None: give epsilon= and delta=, the privacy of each label; or share= of "
+                "the budget of accountant=. Nothing was published or spent."
+            )
+    assert epsilon is not None
+    assert delta is not None
+    check_pair(epsilon, delta)
+    return epsilon, delta
+
+
+def _pair_of_share(budget: PrivacyAccountant, scope: Scope) -> tuple[float, float]:
+    """Compute the epsilon and the delta of a scope that takes a part of a budget."""
+    remaining = budget.remaining()
+    parts, levels = [1.0], budget.levels
+    for level in levels:
+        report = remaining[level.name] if isinstance(remaining, dict) else remaining
+        share = scope.share_of(level.name)
+        parts.append(1.0 if share is None else share / report.share)
+    cap = budget.epsilon_per_fit(share=min(parts))
+    epsilon = min(cap.values()) if isinstance(cap, dict) else cap
+    if levels[0].order == math.inf:
+        return epsilon, min(epsilon / level.epsilon * level.delta for level in levels)
+    return epsilon, levels[0].delta - levels[0].approximation_delta
+
+
+def _choose_mechanism(
+    mechanism: str | Proportions,
+    public: PublicParameters,
+    is_affordable: Callable[[Proportions], bool],
+) -> Proportions:
     if isinstance(mechanism, Proportions):
         return mechanism
     if mechanism == "auto":
-        return public.least_distorting()
+        return public.least_distorting(is_affordable)
     if not isinstance(mechanism, str) or mechanism not in MECHANISM_NAMES:
         raise ValueError(
             f"mechanism={mechanism!r} is unknown; use 'auto', one of "
@@ -230,7 +344,7 @@ def _open_budget(
     if accountant is None:
         return PrivacyAccountant(epsilon, delta, unit="label", order=math.inf)
     if not isinstance(accountant, PrivacyAccountant):
-        raise TypeError(f"accountant={accountant!r} must be None or a PrivacyAccountant.")
+        raise TypeError(f"accountant={quoted(accountant)} must be None or a PrivacyAccountant.")
     if accountant.unit != "label":
         within = (
             "of this budget, private_top_k(..., owners=) names the most frequent labels"

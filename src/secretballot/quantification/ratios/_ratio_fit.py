@@ -149,9 +149,9 @@ def fit_group_effects(
         cross = gram.products[np.ix_(training, test)]
         for row, means in enumerate(by_damping):
             products = means.dual_mixture.T @ cross
-            ratios = fit_on_simplex(means.gram(part_gram, diagonal), products)
+            ratios = fit_on_simplex(means.gram(part_gram, diagonal), products, part.mean)
             errors[row, test] = np.abs(ratios - P[test]).sum(axis=1)
-            residuals[row, test] = signed_ratios(means, part_gram, products) - P[test]
+            residuals[row, test] = signed_ratios(means, part_gram, products, part.mean) - P[test]
     predicted = np.isfinite(errors[0])
     if not predicted.any():
         return None
@@ -167,12 +167,13 @@ def fit_group_effects(
     )
 
 
-def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats) -> Floats:
+def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats, usual: Floats) -> Floats:
     """Return ratios that may be negative, of groups that differ as bags do.
 
-    `products`, shape (n_classes, n_groups), are those of class means with the groups' means.
+    `products`, shape (n_classes, n_groups), are those of class means with the groups' means, and
+    `usual` the ratios where nothing is known.
     """
     class_gram = means.gram(gram, 0.0)
     values, vectors = class_directions(class_gram)
     noise = np.maximum(gram.spread @ (means.mixture @ vectors) ** 2, distance_rounding(class_gram))
-    return fit_signed(class_gram, products, inverse_above(values, vectors, noise))
+    return fit_signed(class_gram, products, inverse_above(values, vectors, noise), usual)

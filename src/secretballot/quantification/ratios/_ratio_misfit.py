@@ -21,6 +21,7 @@ from secretballot.quantification.kernels import (
     bag_errors,
     error_terms,
     floor_variance,
+    invert_products,
     jackknife,
     proportion_noise,
     shrink_variance,
@@ -188,13 +189,16 @@ def group_p_values(
     # The affine hull of the class means: directions, and a point on it.
     hull = sparse.csr_array((mixture @ sum_zero_basis(P.shape[1])).T @ weights)
     centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
-    inverse = np.linalg.pinv(sums.products(hull, hull), hermitian=True)
     term_products, hull_terms = sums.products(terms, terms), sums.products(hull, terms)
     hull_centre = sums.products(hull, centre)
     centre_length = float(sums.products(centre, centre)[0, 0])
+    inverse = invert_products(sums.products(hull, hull), centre_length)
     ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
     p_values = []
     for group, group_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        if group.parts.sizes.sum() < 2:  # its error is unknown
+            p_values.append(1.0)
+            continue
         group_merger, parts = group.parts.merge(_MOST_GROUP_PARTS)
         group, between = group.transform(group_merger, parts), merger @ group_cross @ group_merger.T
         group_gram = group.gram()

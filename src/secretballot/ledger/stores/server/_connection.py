@@ -41,7 +41,7 @@ def load_psycopg() -> ModuleType:
     except ImportError as error:
         raise LedgerError(
             f"A ledger on a PostgreSQL server needs psycopg ({error}): "
-            "pip install 'secretballot[postgres]'."
+            "install the extra `postgres` of this package."
         ) from None
     return psycopg
 

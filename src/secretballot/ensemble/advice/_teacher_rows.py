@@ -1,0 +1,45 @@
+"""Least numbers of private rows, or owners, of a teacher."""
+
+from __future__ import annotations
+
+from secretballot.ensemble.individual import Plan
+
+#: Least rows of a teacher whose labels are released, and rows of a teacher where the number of
+#: teachers is chosen; and both again, for each class.
+_LEAST_ROWS, _LEAST_PER_CLASS = 10, 1
+_CHOSEN_ROWS, _CHOSEN_PER_CLASS = 20, 3
+
+
+def least_rows(n_classes: int) -> int:
+    """Return the least number of rows of a teacher whose labels are released."""
+    return max(_LEAST_ROWS, _LEAST_PER_CLASS * n_classes)
+
+
+def chosen_rows(n_classes: int) -> int:
+    """Return the least number of rows of a teacher where the number of teachers is chosen."""
+    return max(_CHOSEN_ROWS, _CHOSEN_PER_CLASS * n_classes)
+
+
+def too_few_rows(plan: Plan, n_people: int | None, n_classes: int) -> str:
+    """Describe why the labels of such small teachers are not released; "" if they are.
+
+    Parameters
+    ----------
+    plan : Plan
+    n_people : int or None
+        Private rows, or owners; None for parties, who keep their number to themselves.
+    n_classes : int
+        Classes; 2 for several labels a row.
+    """
+    least = least_rows(n_classes)
+    if n_people is None or plan.rows_per_teacher(n_people) >= least:
+        return ""
+    most = n_people // least
+    fewer = f"n_teachers of at most {most:,} (None chooses), " if most else ""
+    return (
+        f"n_teachers={plan.n_teachers:,} for {n_people:,} rows (or owners) leaves some teachers "
+        f"{plan.rows_per_teacher(n_people):,} of them, and labels of teachers with fewer than "
+        f"{least} are not released: they learn next to nothing of {n_classes} classes. Nothing was "
+        f"released or spent. Use {fewer}more rows, or PrivateLogisticRegression, which has no "
+        "teachers (mechanism= insists on these)."
+    )

@@ -1,0 +1,235 @@
+"""Notes on public columns that tell a model little, or something else than they should."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.linear.features._additive_bins import public_bins
+from secretballot.linear.features._columns import PublicColumn
+from secretballot.schema import column_cells, missing_cells
+
+#: Least share of cells with a text of their own in a column of identifiers, and of numbers and
+#: dates among texts or objects.
+_MOST_SHARE = 0.9
+#: Columns with fewer public cells have no notes that rest on shares.
+_FEWEST_CELLS = 10
+#: Fewest public rows beside the most frequent cell in columns that are not equal by chance.
+_FEWEST_OTHERS = 5
+#: Most texts of numbers that are taken for codes, such as months.
+_MOST_CODES = 12
+#: Most other texts that a remedy names.
+_MOST_SHOWN = 5
+#: Logarithm of the chance that independent integers in a range all differ, below which they are
+#: identifiers.
+_LOG_CHANCE = math.log(0.01)
+#: A code for missing lies so many mean distances of values beyond the others.
+_CODE_DISTANCE = 10.0
+
+_CURRENCY = "$\u00a2\u00a3\u00a5\u20a0-\u20bf"
+_SPACE = " \u00a0\u202f"
+#: Texts of numbers, but not of codes with zeros in front, with a currency before or a unit after.
+_NUMBER = re.compile(
+    rf"[+-]?(?P<before>[A-Z]{{0,3}}[{_CURRENCY}])?[{_SPACE}]*[+-]?"
+    rf"(?P<number>(?!0\d)\d+(?:[.,'{_SPACE}]\d{{3}})*(?:[.,]\d+)?)(?P<power>e[+-]?\d+)?[{_SPACE}]*"
+    rf"(?P<after>(?:[^\W\d_]|[%\u2030\u00b0{_CURRENCY}])[^\d.,;:<>()+-]{{0,19}})?\.?",
+    re.IGNORECASE,
+)
+#: Separators of decimals and of thousands, in the order in which they are tried.
+_SEPARATORS = [(".", sep) for sep in ["", ",", "'", *_SPACE]] + [
+    (",", sep) for sep in ["", ".", "'", *_SPACE]
+]
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d\d.*)?")
+#: Codes for missing. 99999 is none: it is the largest amount of some tables, such as Adult.
+_CODE = re.compile(r"-9{2,}|9{3,4}")
+#: Words of names, such as "member_id" and "AccountNo", and the last ones of identifiers.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_LAST_WORDS = ("key", "no", "nr", "number")
+
+
+def column_notes(columns: Sequence[PublicColumn]) -> list[str]:
+    """Describe a problem of each public column; "" if it has none."""
+    names: dict[bytes, Hashable] = {}
+    return [_note(column, names.setdefault(column.digest(), column.name)) for column in columns]
+
+
+def _note(column: PublicColumn, first_name: Hashable) -> str:
+    """Describe a problem of a column; the first column with the same cells has `first_name`."""
+    cells = column.numbers() if column.is_number else column.texts()
+    values, counts = np.unique(cells, return_counts=True)
+    n_missing = int(missing_cells(column.values).sum())
+    n_cells = int(counts.sum())
+    if not n_cells:
+        return "no public row has it"
+    if len(values) < 2 and not n_missing:
+        return "constant"
+    if column.is_number and len(values) < 2 and values[0] != 1:  # 1 is a mark
+        return "constant wherever it is not missing"
+    n_others = n_cells + n_missing - max(int(counts.max()), n_missing)
+    if first_name != column.name and n_others >= _FEWEST_OTHERS:
+        return f"the same as {first_name!r} in every public row"
+    if n_cells < _FEWEST_CELLS:
+        return ""
+    if column.is_number:
+        return "" if column.days else _note_of_numbers(column, values)
+    return "" if column.categories is not None else _note_of_texts(column, values, counts)
+
+
+def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
+    """Describe codes for missing, and identifiers."""
+    for end, code, others in (
+        ("smallest", values[0], values[1:]),
+        ("largest", values[-1], values[:-1]),
+    ):
+        if _is_code(float(code), others):
+            return f"the {end} value is {code:.0f}: is it a code for missing?"
+    x = column.numbers()
+    if not column.has_integers() or len(values) < len(x):
+        return ""
+    n_pairs, n_integers = len(x) * (len(x) - 1) / 2, values[-1] - values[0] + 1
+    steps = np.diff(x)
+    if (
+        -n_pairs / n_integers < _LOG_CHANCE
+        or (steps > 0).all()
+        or (steps < 0).all()
+        or _is_id(column.name)
+    ):
+        return "every public row has another integer, as with identifiers"
+    return ""
+
+
+def _is_code(code: float, others: NDArray[np.float64]) -> bool:
+    """Return True for a number such as -999 or 9999 that lies apart from all others."""
+    if not code.is_integer() or not _CODE.fullmatch(f"{code:.0f}") or not len(others):
+        return False
+    mean_distance = float(np.ptp(others)) / max(len(others) - 1, 1)
+    return float(np.abs(others - code).min()) > _CODE_DISTANCE * mean_distance
+
+
+def _is_id(name: Hashable) -> bool:
+    """Return True for a name such as "id", "id_client", "member_id" or "AccountNo"."""
+    words = [word.lower() for word in _WORD.findall(str(name))]
+    return "id" in words or (bool(words) and words[-1] in _LAST_WORDS)
+
+
+def _note_of_texts(column: PublicColumn, texts: NDArray[np.str_], counts: NDArray[np.intp]) -> str:
+    """Describe numbers and dates as texts, identifiers, and texts that are all rare."""
+    n_cells = int(counts.sum())
+    cells = column_cells(column.values)
+    n_numbers = sum(
+        isinstance(cell, Real | Decimal) and not isinstance(cell, bool | np.bool_)
+        for cell in cells[~missing_cells(column.values)]
+    )
+    if cells.dtype.kind == "O" and n_numbers > _MOST_SHARE * n_cells:
+        return (
+            "objects, nearly all numbers, read as categories; "
+            "pandas.to_numeric(X[column], errors='coerce') makes numbers"
+        )
+    by_text = dict(zip(texts.tolist(), counts.tolist(), strict=True))
+    if note := _NumberTexts.of(by_text).note():
+        return note
+    n_dates = sum(count for text, count in by_text.items() if _DATE.fullmatch(text.strip()))
+    if n_dates > _MOST_SHARE * n_cells:
+        return "dates as texts, read as categories; pandas.to_datetime makes dates"
+    if len(texts) > _MOST_SHARE * n_cells:
+        return "nearly every public row has another text, as with names and identifiers"
+    categories = public_bins([column], 1, {}).columns[0]
+    return "" if categories.other_code else "no text is in three public rows: all are 'others'"
+
+
+class _NumberTexts(NamedTuple):
+    """Numbers among the texts of a column.
+
+    Attributes
+    ----------
+    share : float
+        Share of cells that are numbers without a unit, or with the most frequent one.
+    numbers : list of str
+        Digits and separators of these numbers.
+    unit : str
+        The unit or currency; empty if there is none.
+    has_units : bool
+        True if there are other units.
+    others : list of str
+        All other texts.
+    """
+
+    share: float
+    numbers: list[str]
+    unit: str
+    has_units: bool
+    others: list[str]
+
+    @classmethod
+    def of(cls, counts: dict[str, int]) -> _NumberTexts:
+        """Read texts, given the number of cells of each."""
+        numbers, units = dict[str, str](), dict[str, str]()
+        for text in counts:
+            match = _NUMBER.fullmatch(text.strip())
+            if not match:
+                continue
+            unit = (match["before"] or "") + (match["after"] or "").strip()
+            if unit and match["power"]:
+                continue  # the remedy for units would join the two numbers
+            numbers[text], units[text] = match["number"], unit
+        totals = Counter[str]()
+        for text, unit in units.items():
+            if unit:
+                totals[_singular(unit)] += counts[text]
+        [(first, _)] = totals.most_common(1) or [("", 0)]
+        read = [text for text in units if _singular(units[text]) in ("", first)]
+        return cls(
+            share=sum(counts[text] for text in read) / sum(counts.values()),
+            numbers=[numbers[text] for text in read],
+            unit=max((units[text] for text in read), default=""),
+            has_units=len(totals) > 1,
+            others=[text for text in counts if text not in set(read)],
+        )
+
+    def note(self) -> str:
+        """Describe the numbers, and what makes numbers of them; "" if they are few, or codes."""
+        n_texts = len(self.numbers) + len(self.others)
+        if self.share <= _MOST_SHARE or n_texts <= (1 if self.unit else _MOST_CODES):
+            return ""
+        kind = f"numbers with {self.unit!r} as texts" if self.unit else "numbers as texts"
+        return f"{kind}, read as categories; {self._remedy()}"
+
+    def _remedy(self) -> str:
+        """Describe a way to numbers."""
+        point, thousands = self._separators()
+        if self.has_units or not point:
+            return "write all in one unit, with one decimal separator"
+        if self.unit or not thousands.isascii():  # which read_csv does not take
+            replace = "" if point == "." else ".str.replace(',', '.')"
+            digits = f"X[column].str.replace('[^0-9{point}-]', '', regex=True){replace}"
+            return f"pandas.to_numeric({digits}, errors='coerce') makes numbers"
+        options = {"decimal": point if point == "," else "", "thousands": thousands}
+        given = [f"{option}={value!r}" for option, value in options.items() if value]
+        if not given and not self.others:
+            return "astype(float) makes numbers"
+        if not given:
+            return "pandas.to_numeric(X[column], errors='coerce') makes numbers"
+        if self.others:
+            given.append(f"na_values={self.others[:_MOST_SHOWN]!r}")
+        return f"pandas.read_csv(file, {', '.join(given)}) makes numbers"
+
+    def _separators(self) -> tuple[str, str]:
+        """Return the first separators of decimals and thousands that fit all numbers, or ""."""
+        for point, thousands in _SEPARATORS:
+            groups = f"[1-9]\\d{{0,2}}(?:[{thousands}]\\d{{3}})+|" if thousands else ""
+            form = re.compile(f"(?:{groups}\\d+)(?:[{point}]\\d+)?")
+            if all(map(form.fullmatch, self.numbers)):
+                return point, thousands
+        return "", ""
+
+
+def _singular(unit: str) -> str:
+    return unit.casefold().removesuffix("s")

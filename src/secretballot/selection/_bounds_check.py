@@ -1,0 +1,90 @@
+"""Noisy check, before quantiles are paid for, that columns have values within their bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot.accounting import PrivacyAccountant, Scope
+from secretballot.mechanisms import NoisyCounts
+from secretballot.screening import MOST_SHARE, share_after, share_of
+from secretballot.selection._number_columns import RankSums
+
+#: Noise on the count as a share of the people, the first that is cheap enough, and its largest
+#: value.
+_NOISE_SHARES, _MOST_NOISE = (0.04, 0.08), 1_000.0
+#: Standard deviations of the noise by which a count stays below all people, if it is accepted.
+_ERRORS = 3.0
+
+
+@dataclass(frozen=True)
+class BoundsCheck:
+    """Check of declared bounds: a noisy count, charged like any release.
+
+    The count is the largest, over all columns, of the people without a value within the bounds.
+    Replacing one person changes it by 1 at most, however many columns there are.
+    """
+
+    n: int
+    #: Noise on the count; None where there is no check.
+    sigma: float | None
+    #: Share of what the release may spend.
+    share: float
+
+    @classmethod
+    def of(cls, accountant: PrivacyAccountant, n: int, scope: Scope) -> BoundsCheck:
+        """Return the pending check of `n` people: its noise and its price."""
+        for noise_share in _NOISE_SHARES:
+            sigma = min(noise_share * n, _MOST_NOISE)
+            share = share_of(accountant, NoisyCounts(sigma=sigma), scope)
+            if share <= MOST_SHARE:
+                return cls(n, sigma, share)
+        return cls(n, None, 0.0)
+
+    @property
+    def remaining_share(self) -> float:
+        """Share of what the release may spend that remains for the quantiles."""
+        return share_after(self.share)
+
+    def release_count(
+        self,
+        accountant: PrivacyAccountant,
+        counted: RankSums,
+        *,
+        scope: Scope,
+        random_state: int | np.random.Generator | None,
+    ) -> None:
+        """Release the count; ValueError, with the cost spent, if it is close to all people."""
+        if self.sigma is None:
+            return
+        worst = max(counted.n_outside, key=lambda name: counted.n_outside[name])
+        if isinstance(random_state, np.random.Generator | None):
+            seed: np.random.SeedSequence | np.random.Generator | None = random_state
+        else:  # not the stream of the quantiles
+            seed = np.random.SeedSequence(random_state, spawn_key=(1,))
+        released = accountant.release(
+            NoisyCounts(sigma=self.sigma),
+            [[counted.n_outside[worst]]],
+            scope=scope,
+            random_state=seed,
+            note={
+                "measured": f"{counted.unit}s without a value within bounds",
+                "n_counted": self.n,
+            },
+        )
+        noisy = float(released[0, 0])
+        if noisy > self.n - _ERRORS * self.sigma:
+            raise ValueError(
+                f"about {min(noisy / self.n, 1):.0%} of the {counted.unit}s have no value within "
+                "the bounds of a column: its cells are missing, or lie outside. Quantiles would be "
+                f"a bound; they were not released, and {self.share:.2g} of what they may cost was "
+                "paid for this check. Declare bounds in the unit of the column, or leave it out. "
+                f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
+            )
+
+    def __str__(self) -> str:
+        if self.sigma is None:
+            return f"bounds not checked: it would cost more than {MOST_SHARE:.0%}"
+        return f"bounds checked for {self.share:.2g} of the cost"

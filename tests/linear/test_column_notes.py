@@ -1,0 +1,169 @@
+"""Notes on public columns: remedies that work, identifiers, copies and codes for missing."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
+from secretballot.accounting import BudgetExceededError
+
+N = 300
+RNG = np.random.default_rng(0)
+WHOLE, PARTS = RNG.integers(1_000, 2_000_000, N), RNG.uniform(1, 90_000, N).round(2)
+ORDER = RNG.permutation(N)
+
+
+def note(cells, name="odd", **others):
+    """Return the note on one column of a public table."""
+    pool = pd.DataFrame({"x": RNG.normal(size=N), **others, name: cells})
+    readings = PrivateLogisticRegression(classes=[0, 1]).read_columns(PublicData(pool))
+    return {reading.name: reading.note for reading in readings}[name]
+
+
+def swapped(texts):
+    """Return texts of numbers with decimal commas."""
+    return [text.translate(str.maketrans(",.", ".,")) for text in texts]
+
+
+def holed(cells):
+    """Return cells of which nine of ten are missing."""
+    return [cell if row % 10 == 0 else np.nan for row, cell in enumerate(cells)]
+
+
+NUMBERS = {
+    "plain": (map(str, PARTS), PARTS),
+    "some missing": ([*map(str, PARTS[:-20]), *20 * [None]], [*PARTS[:-20], *20 * [np.nan]]),
+    "unknown": ([*map(str, PARTS[:-9]), *9 * ["?"]], [*PARTS[:-9], *9 * [np.nan]]),
+    "thousands": ([f"{x:,.2f}" for x in PARTS], PARTS),
+    "thousands, whole": ([f"{x:,}" for x in WHOLE], WHOLE),
+    "thousands, unknown": (
+        [*(f"{x:,}" for x in WHOLE[:-9]), *9 * ["?"]],
+        [*WHOLE[:-9], *9 * [np.nan]],
+    ),
+    "apostrophes": ([f"{x:,}".replace(",", "'") for x in WHOLE], WHOLE),
+    "narrow spaces": ([f"{x:,}".replace(",", "\u202f") for x in WHOLE], WHOLE),
+    "decimal commas": ([f"{x:.2f}".replace(".", ",") for x in PARTS], PARTS),
+    "decimal commas, thousands": (swapped(f"{x:,.2f}" for x in PARTS), PARTS),
+    "three places": ([f"{x:.3f}".replace(".", ",") for x in PARTS / 1e6], (PARTS / 1e6).round(3)),
+    "dollars": ([f"${x:,}" for x in WHOLE], WHOLE),
+    "debts": ([f"-${x:,}" for x in WHOLE], -WHOLE),
+    "euros": (swapped(f"{x:,.2f} EUR" for x in PARTS), PARTS),
+    "shares": ([f"{x:.2f}%" for x in PARTS / 900], (PARTS / 900).round(2)),
+    "months": (N // 2 * [" 36 months", " 60 months"], N // 2 * [36, 60]),
+    "years": (N // 3 * ["1 year", "2 years", "9 years"], N // 3 * [1, 2, 9]),
+    "objects": (np.array([*PARTS[:-1], None], dtype=object), [*PARTS[:-1], np.nan]),
+    "objects and a text": (np.array([*WHOLE[:-1], "none"], dtype=object), [*WHOLE[:-1], np.nan]),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_the_remedy_for_texts_of_numbers_makes_numbers(case):
+    cells, expected = NUMBERS[case]
+    X = pd.DataFrame({"x": np.arange(N), "column": cells})
+    found = note(X["column"])
+    (remedy,) = re.findall(r"read as categories; (.*) makes numbers$", found)
+    if remedy == "astype(float)":
+        made = X["column"].astype(float)
+    else:
+        file = io.StringIO(X.to_csv(index=False))
+        made = eval(remedy, {"pandas": pd, "X": X, "column": "column", "file": file})
+        made = made["column"] if hasattr(made, "columns") else made
+    np.testing.assert_array_equal(made.to_numpy(dtype=float), np.array(expected, dtype=float))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{row % 20} g" if row % 15 else f"{row % 20} kg" for row in range(N)],
+        [("1.5", "2,5", "1.250", "3,75")[row % 4] + row % 30 * "0" for row in range(N)],
+    ],
+)
+def test_numbers_of_several_forms_have_no_remedy_that_would_be_wrong(cells):
+    assert re.search("as texts.*one unit, with one decimal separator", note(cells))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        holed(N // 3 * ["a", "b", "c"]),  # no numbers, but missing cells
+        [f"{row % 30 + 1}{'ABC'[row % 3]}" for row in range(N)],  # seats
+        N // 3 * ["1st", "2nd", "3rd"],
+        N // 3 * ["18-29", "30-59", "60+"],
+        holed(N * [1.0]),  # a mark
+        WHOLE * 7 + RNG.permutation(N),  # amounts that all differ
+        RNG.integers(0, 1_000, N),
+        RNG.choice([99, 199, 299, 499, 999], N),
+        RNG.normal(size=N),
+    ],
+)
+def test_columns_without_a_problem_have_no_note(cells):
+    assert note(cells) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("person", ORDER),
+        ("member_id", RNG.choice(10**9, N, replace=False)),
+        ("ID", RNG.choice(10**9, N, replace=False)),
+        ("AccountNo", RNG.choice(10**9, N, replace=False)),
+        ("person", np.cumsum(RNG.integers(1, 10**6, N))),
+        ("person", -np.cumsum(RNG.integers(1, 10**6, N))),
+        ("person", [*RNG.permutation(N - 1), None]),
+    ],
+)
+def test_integers_that_identify_rows_are_named(name, cells):
+    assert "another integer, as with identifiers" in note(cells, name)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [PARTS, holed(PARTS), N // 3 * ["u", "v", "w"], pd.date_range("2020-01-01", periods=N)],
+)
+def test_copies_of_columns_are_named(cells):
+    assert note(cells, first=cells) == "the same as 'first' in every public row"
+    assert "the same" not in note(cells, first=[*cells[1:], cells[0]])
+
+
+def test_rare_marks_may_be_equal_by_chance():
+    mark = np.arange(N) < 2
+    assert note(mark, first=mark) == ""
+
+
+@pytest.mark.parametrize("cells", [holed(N * [0]), holed(N * [0.0]), holed(N * [2_019])])
+def test_columns_of_one_number_and_missing_cells_are_constant(cells):
+    assert note(cells) == "constant wherever it is not missing"
+
+
+@pytest.mark.parametrize("code", [-999, 9_999, -99, 999, -9_999.0])
+@pytest.mark.parametrize("cells", [RNG.integers(0, 60, N), RNG.normal(40, 9, N)])
+def test_codes_for_missing_are_asked_about(code, cells):
+    end = "smallest" if code < 0 else "largest"
+    coded = np.where(np.arange(N) % 20 == 0, code, cells)
+    assert note(coded) == f"the {end} value is {code:.0f}: is it a code for missing?"
+
+
+def test_a_code_among_larger_numbers_is_asked_about():
+    coded = np.where(np.arange(N) % 20 == 0, 9_999, RNG.integers(200_000, 900_000, N))
+    assert "smallest value is 9999: is it" in note(coded)
+
+
+def test_private_rows_have_no_say_in_notes():
+    """A fit warns by public rows alone, before it pays."""
+    rows = pd.DataFrame({"x": RNG.normal(size=2_000), "job": RNG.choice(["u", "v"], 2_000)})
+    pool = rows[:N].set_axis(range(9_000, 9_000 + N)).assign(x=rows["x"].to_numpy()[:N] + 0.1)
+    accountant = PrivacyAccountant(1e-9, 1e-6)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
+    odd = rows.assign(job="$28,000", x=np.where(rows.index % 2, 9_999, 0))
+    with pytest.raises(BudgetExceededError):
+        model.fit(odd, rows["x"] > 0, X_public=PublicData(pool))
+    told = pool.assign(job="$28,000", x=np.where(np.arange(N) % 2, 9_999, 0.5))
+    with (
+        pytest.warns(UserWarning, match=r"'x' \(the largest value is 9999.*'job' \(constant"),
+        pytest.raises(BudgetExceededError),
+    ):
+        model.fit(rows, rows["x"] > 0, X_public=PublicData(told))
+    assert not accountant.entries()

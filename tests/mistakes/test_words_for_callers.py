@@ -1,0 +1,55 @@
+"""Errors whose remedy suits whoever called: arrays of texts, spent budgets, estimators around."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import VotingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+from tests.mistakes._mistake import LABELS, N_PUBLIC, N, X, logistic, numbers, teachers
+
+from secretballot import PrivacyAccountant, PublicData
+from secretballot.accounting import BudgetExceededError
+from secretballot.quantification import publish_proportions
+
+
+def with_texts(n):
+    table = np.empty((n, 2), dtype=object)
+    table[:, 0], table[:, 1] = np.arange(n) / n, np.where(np.arange(n) % 2, "F", "M")
+    return table
+
+
+@pytest.mark.parametrize("kind", ["objects", "texts", "list"])
+@pytest.mark.parametrize("make", [logistic, numbers])
+def test_an_array_of_texts_is_told_to_be_a_data_frame(make, kind):
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    rows, pool = with_texts(N), with_texts(N_PUBLIC)
+    if kind == "texts":
+        rows, pool = rows.astype(str), pool.astype(str)
+    elif kind == "list":
+        rows, pool = rows.tolist(), pool.tolist()
+    with pytest.raises(ValueError, match="holds texts.*Pass a data frame") as error:
+        make(accountant).fit(rows, LABELS, X_public=PublicData(pool))
+    assert "'F'" not in str(error.value)
+    assert accountant.entries() == []
+
+
+def test_teachers_of_texts_are_told_of_the_table_pipeline():
+    ensemble = teachers(PrivacyAccountant(9.0, 1e-5), learner=GaussianNB(), student=None)
+    with pytest.raises(ValueError, match="could be trained.*make_table_pipeline"):
+        ensemble.fit(with_texts(N), LABELS, X_public=PublicData(with_texts(N_PUBLIC)))
+
+
+def test_a_spent_budget_of_proportions_names_no_fit_alone():
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="label")
+    labels = np.arange(900) % 2
+    publish_proportions([labels], [0, 1], accountant=accountant, share="rest")
+    with pytest.raises(BudgetExceededError) as error:
+        publish_proportions([labels], [0, 1], 1.0, 9e-6, "gaussian", accountant=accountant)
+    assert "A fit without epsilon=" not in str(error.value.__cause__ or error.value)
+
+
+def test_an_ensemble_in_a_vote_is_told_how_public_rows_get_there():
+    ensemble = teachers(PrivacyAccountant(2.0, 1e-5), learner=GaussianNB(), epsilon=0.5)
+    vote = VotingClassifier([("private", ensemble)]).fit(X, LABELS)
+    with pytest.raises(NotFittedError, match="Within another estimator.*set_fit_request"):
+        vote.predict(X)
