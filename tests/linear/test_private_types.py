@@ -125,7 +125,7 @@ def test_a_category_that_no_public_row_shows_is_left_out_or_declared():
 
     with pytest.warns(UserWarning, match="'job' lists 1 categor.*no public row.*categories="):
         assert labels() == ("cook", "pilot", "others", "missing")
-    assert labels(categories={"job": ["cook", "HIV"]}) == ("HIV", "cook", "others")
+    assert labels(categories={"job": ["cook", "HIV"]}) == ("HIV", "cook", "others", "missing")
 
 
 def batch(frame):
