@@ -110,8 +110,6 @@ def test_columns_without_a_problem_have_no_note(cells):
         ("member_id", RNG.choice(10**9, N, replace=False)),
         ("ID", RNG.choice(10**9, N, replace=False)),
         ("AccountNo", RNG.choice(10**9, N, replace=False)),
-        ("person", np.cumsum(RNG.integers(1, 10**6, N))),
-        ("person", -np.cumsum(RNG.integers(1, 10**6, N))),
         ("person", [*RNG.permutation(N - 1), None]),
     ],
 )
@@ -121,7 +119,12 @@ def test_integers_that_identify_rows_are_named(name, cells):
 
 @pytest.mark.parametrize(
     "cells",
-    [PARTS, holed(PARTS), N // 3 * ["u", "v", "w"], pd.date_range("2020-01-01", periods=N)],
+    [
+        PARTS,
+        holed(PARTS),
+        N // 3 * ["u", "v", "w"],
+        pd.Timestamp("2020-01-01") + pd.to_timedelta(ORDER, "D"),
+    ],
 )
 def test_copies_of_columns_are_named(cells):
     assert note(cells, first=cells) == "the same as 'first' in every public row"

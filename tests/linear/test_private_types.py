@@ -124,8 +124,8 @@ def test_a_category_that_no_public_row_shows_is_left_out_or_declared():
         return next(term.labels for term in model.terms() if term.name == "job")
 
     with pytest.warns(UserWarning, match="'job' lists 1 categor.*no public row.*categories="):
-        assert labels() == ("cook", "pilot", "others")
-    assert labels(categories={"job": ["cook", "HIV"]}) == ("HIV", "cook", "others")
+        assert labels() == ("cook", "pilot", "others", "missing")
+    assert labels(categories={"job": ["cook", "HIV"]}) == ("HIV", "cook", "others", "missing")
 
 
 def batch(frame):

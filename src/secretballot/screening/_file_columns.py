@@ -99,6 +99,8 @@ def _is_in_order(column: Hashable, values: Any) -> bool:
     if len(values) < _FEWEST_ROWS:
         return False
     kind = ColumnSchema.of(column, values).kind
-    x = read_days(values, kind) if kind in ("time", "duration") else read_numbers(values)
+    if kind not in ("number", "time", "duration"):
+        return False
+    x = read_numbers(values) if kind == "number" else read_days(values, kind)
     steps = np.diff(x)  # none is above or below 0 beside a missing cell
     return bool((steps > 0).all() or (steps < 0).all())
