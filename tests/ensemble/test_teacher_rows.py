@@ -134,7 +134,7 @@ def test_the_smallest_level_decides_on_a_refusal(individualization):
     assert ensemble.accountant.entries() == []
 
 
-@pytest.mark.filterwarnings("ignore:.* scores with held-out")
+@pytest.mark.filterwarnings("ignore:a copy of the model")
 def test_a_search_leaves_out_what_is_refused():
     def search(*numbers):
         ensemble = make(student=DummyClassifier(), epsilon=1e4)
