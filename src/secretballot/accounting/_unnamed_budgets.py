@@ -30,7 +30,7 @@ class UnnamedBudget:
     def __init__(self, arrays: Iterable[NDArray[np.generic]]) -> None:
         hashed = blake2b(key=_KEY, digest_size=16)
         for array in arrays:
-            is_plain = array.dtype.kind not in "OT"
+            is_plain = array.dtype.kind not in ("O", "T")
             content = array.tobytes() if is_plain else repr(array.tolist()).encode()
             hashed.update(f"{array.dtype} {array.shape} {len(content)} ".encode())
             hashed.update(content)
