@@ -350,6 +350,15 @@ def test_a_payment_that_comes_back_does_not_drown_what_was_spent(accountant, nam
     refused(accountant, name, "entry 2 reserves more than the budget", capsys)
 
 
+@pytest.mark.parametrize("event", ["spend", "close"])
+@pytest.mark.parametrize("child", ["nobody", "team"])
+def test_a_child_that_is_not_open(accountant, name, capsys, child, event):
+    accountant.child("team", epsilon=0.1).close()
+    with forging(name) as forger:
+        forger.append(scope_id=forger.scope(1), child=(child, event, ""))
+    refused(accountant, name, f"entry 3 can't {event} the child {child!r} as it stands", capsys)
+
+
 @pytest.mark.parametrize("changes", [{"name": "ghost"}, {"order": 2.0}])
 def test_a_child_of_another_budget(accountant, name, capsys, changes):
     """It would spend what nobody of this one pays."""

@@ -68,7 +68,7 @@ def check_child(entry: LedgerEntry, child: Child, before: ChildTotals | None) ->
         if not is_paid:
             raise ValueError(f"charges another price for the child {child.name!r} than its limits'")
         return
-    if before is None or child.event not in ("spend", "close"):
+    if before is None or before.is_closed or child.event not in ("spend", "close"):
         raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
     if child.event == "close":
         if entry.scope_id != before.scope:

@@ -154,14 +154,8 @@ class Totals:
             self.touched.add(entry.scope_id)
 
     def _account(self, name: str) -> Totals | ChildTotals:
-        """Return the sums of a child that is open, or of the whole budget."""
-        if not name:
-            return self
-        child = self.children.get(name)
-        if child is None or child.is_closed:
-            state = "is not there" if child is None else "is closed"
-            raise ValueError(f"is charged to the child {name!r}, which {state}")
-        return child
+        """Return the sums of a child, or of the whole budget."""
+        return self.children[name] if name else self
 
     def _set_charges(self, name: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
         if not name:
@@ -177,12 +171,8 @@ class Totals:
 
     def _change_child(self, child: Child, scope: str | None) -> None:
         """Make or close a child."""
-        before = self.children.get(child.name)
-        if child.grant is not None:
-            before = None if before else ChildTotals(child.grant, scope)
-        if before is None or before.is_closed:
-            raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
-        self.children[child.name] = before.after(child.event)
+        made = None if child.grant is None else ChildTotals(child.grant, scope)
+        self.children[child.name] = (made or self.children[child.name]).after(child.event)
 
     def of_child(self, name: str) -> Totals:
         """Return the totals of a child budget."""
