@@ -162,7 +162,7 @@ class IndependentReader:
         children = []
         for row in self.rows("child_total", "WHERE sequence = ? ORDER BY path", sequence):
             path = row["path"]
-            state = [int(event in events[path]) for event in ("begin", "close")]
+            state = [0, int("close" in events[path])]
             of_child = "WHERE sequence = ? AND scope_id = ?"
             counted = [row["n_releases"], row["n_rows"], *state]
             charges = self.charges("total", of_child, sequence, "/" + path)

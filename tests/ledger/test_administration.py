@@ -119,59 +119,38 @@ def test_a_weak_budget_is_a_note(run, tmp_path):
 def test_children_are_carved_listed_and_closed(run, name, accountant):
     assert run("children", name) == (0, "no children\n", "")
     assert facts(run, "children", name)["children"] == []
+    assert run("carve", name, "oncology", "--epsilon", 0.3)[0] == 0
     assert run("carve", name, "cardiology", "--epsilon", 0.5)[0] == 0
-    assert run("carve", name, "2026", "--epsilon", 0.2, "--parent", "cardiology")[0] == 0
-    north = ("--epsilon", 0.3, "--group", "region=north")
-    assert run("carve", name, "north", *north)[0] == 0
-    sealed = ("--epsilon", 0.1, "--sealed", "--delta", "1e-8")
-    assert run("carve", name, "imported", *sealed)[0] == 0
-    year = accountant.child("cardiology").child("2026")
-    year.release(GNMax(sigma=100.0), votes(1))
+    team = accountant.child("cardiology")
+    team.release(GNMax(sigma=100.0), votes(1))
 
     status, output, errors = run("children", name)
     assert (status, errors) == (0, "")
-    rows = output.splitlines()[2:]
-    assert [row[: len(row) - len(row.lstrip())] + row.split()[0] for row in rows] == [
-        "cardiology",
-        "  2026",
-        "imported",
-        "north",
+    rows = [row.split() for row in output.splitlines()[2:]]
+    share = f"{team.spent().share:.1%}"
+    assert rows == [
+        ["cardiology", "everyone", "0.5", share, "1", "open"],
+        ["oncology", "everyone", "0.3", "0.0%", "0", "open"],
     ]
-    share = f"{year.spent().share:.1%}"
-    assert rows[1].split() == ["2026", "everyone", "0.2", share, "1", "open"]
-    assert rows[2].split()[-2:] == ["elsewhere", "sealed"]
-
-    listed = {child["path"]: child for child in facts(run, "children", name)["children"]}
-    assert list(listed) == ["cardiology", "cardiology/2026", "imported", "north"]
-    assert only_level(listed["cardiology/2026"])["share_spent"] == year.spent().share
-    parent = accountant.child("cardiology")
-    assert only_level(listed["cardiology"])["share_spent"] == parent.spent().share > 0
-    assert listed["north"]["group"] == ["region", "north"]
-    assert only_level(listed["imported"]) == {
+    listed = {child["name"]: child for child in facts(run, "children", name)["children"]}
+    assert list(listed) == ["cardiology", "oncology"]
+    assert only_level(listed["cardiology"]) == {
         "level": "everyone",
-        "epsilon": 0.1,
-        "delta": 1e-8,
-        "share_spent": None,
+        "epsilon": 0.5,
+        "delta": accountant.delta,
+        "share_spent": team.spent().share,
     }
 
     left = accountant.remaining().share
-    assert run("begin", name, "imported")[0] == 0
-    assert run("close", name, "cardiology")[0] == 1  # 2026 is open
-    for path in ("cardiology/2026", "cardiology", "imported", "north"):
-        assert run("close", name, path)[0] == 0
+    for child in listed:
+        assert run("close", name, child)[0] == 0
         assert "closed" in run("children", name)[1]
     assert accountant.remaining().share > left
     states = [child["state"] for child in facts(run, "children", name)["children"]]
-    assert states == ["closed"] * 4
-    # What was drawn never comes back, and nothing of a sealed child that was begun.
-    assert accountant.spent().amount > year.spent().amount > 0
-
-
-def test_a_sealed_child_shows_that_it_was_begun(run, name, accountant):
-    accountant.child("imported", epsilon=0.1, sealed=True)
-    assert facts(run, "children", name)["children"][0]["state"] == "sealed"
-    assert run("begin", name, "imported")[0] == 0
-    assert facts(run, "children", name)["children"][0]["state"] == "begun"
+    assert states == ["closed"] * 2
+    # What was drawn never comes back.
+    assert accountant.spent().amount == pytest.approx(team.spent().amount)
+    assert team.spent().amount > 0
 
 
 @pytest.mark.parametrize(
@@ -180,11 +159,8 @@ def test_a_sealed_child_shows_that_it_was_begun(run, name, accountant):
         (("carve", "large", "--epsilon", 2), "does not fit what is left"),
         (("carve", "team", "--epsilon", 0.1), "is a child already"),
         (("carve", "a/b", "--epsilon", 0.1), "without '/'"),
-        (("carve", "new", "--epsilon", 0.1, "--parent", "nobody"), "no child budget 'nobody'"),
-        (("carve", "new", "--epsilon", 0.1, "--delta", 1e-7), "--sealed"),
         (("close", "nobody"), "no child budget 'nobody'"),
         (("close", ""), "the whole one"),
-        (("begin", "team"), "not sealed"),
     ],
 )
 def test_child_commands_refuse(run, tmp_path, arguments, message):
@@ -220,9 +196,6 @@ def test_quarters_of_a_year_are_not_a_quarter_of_epsilon(run, name, accountant):
     assert run("carve", name, "q1", "--parts", 4)[0] == 0
     assert accountant.child("q1").epsilon == pytest.approx(0.4687, abs=1e-4)
     assert accountant.remaining().share == pytest.approx(0.75)
-    # A part of a child is of the whole child, whatever was spent of it.
-    assert run("carve", name, "week", "--share", "50%", "--parent", "q1")[0] == 0
-    assert accountant.child("q1").remaining().share == pytest.approx(0.5)
 
 
 def test_a_part_of_a_budget_with_levels(run, tmp_path):
@@ -262,11 +235,6 @@ PRICE = ("price", "--mechanism", "GNMax")
         ("carve", "tiny", "--epsilon", 1e-80),
         ("carve", "a/b", "--epsilon", 0.1),
         ("carve", "levels", "--epsilon", "low=0.1"),
-        ("carve", "sealed", "--epsilon", 0.1, "--sealed", "--delta", 2),
-        ("carve", "sealed", "--share", "5%", "--sealed"),
-        ("carve", "new", "--epsilon", 0.1, "--delta", 1e-7),
-        ("begin", ""),
-        ("begin", "team"),
         ("close", ""),
         (*PRICE, "--sigma", -1),
         (*PRICE, "--sigma", 0.001),
@@ -300,12 +268,6 @@ def test_errors_of_new_ledgers_are_in_its_words_too(run, tmp_path, asked):
     status, _, errors = run("create", tmp_path / "budget.ledger", *asked)
     assert status in (1, 2)
     assert not re.search(r"\b[a-z_]+=(?!E\b)\S|\(\)|accountant|None|True", errors), errors
-
-
-def test_a_group_needs_its_division(run, tmp_path):
-    status, _, errors = run("carve", tmp_path, "x", "--epsilon", 1, "--group", "north")
-    assert status == 2
-    assert "'north' is not DIVISION=GROUP" in errors
 
 
 def test_price(run, name, accountant):

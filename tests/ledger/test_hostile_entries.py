@@ -3,6 +3,8 @@
 import hashlib
 import json
 import math
+import re
+import sqlite3
 
 import numpy as np
 import pytest
@@ -92,6 +94,19 @@ GRANT = json.dumps(
     }
 )
 
+#: Children of kinds that were removed, as drafts wrote them.
+REMOVED = {
+    "a child of a child": ("team/2026", "carve", GRANT),
+    "a release of a child of a child": ("team/2026", "spend", ""),
+    "a child of a group": (
+        "team",
+        "carve",
+        GRANT.replace('"group": null', '"group": ["region", "north"]'),
+    ),
+    "a sealed child": ("team", "carve", GRANT.replace("false", "true")),
+    "a sealed child that was begun": ("team", "begin", ""),
+}
+
 #: What is inserted in place of the second entry, with a right digest.
 INSERTED = {
     "a scope without a name": {"scope_id": "", "n_rows": 1, "charges": mu2(1e-6)},
@@ -112,10 +127,7 @@ INSERTED = {
     "a child of nothing": {"child": ("team", "carve", "{}")},
     "a child without a name": {"child": ("", "carve", GRANT), "charges": mu2(0.01)},
     "a child that seems another": {"child": ("/team", "carve", GRANT), "charges": mu2(0.01)},
-    "a child of a group of numbers": {
-        "child": ("team", "carve", GRANT.replace('"group": null', '"group": [1, 2]')),
-        "charges": mu2(0.01),
-    },
+    **{name: {"child": child, "charges": mu2(0.01)} for name, child in REMOVED.items()},
 }
 
 
@@ -147,6 +159,42 @@ def test_a_wrong_entry_is_named(name, words, capsys):
             use()
     assert main(["ledger", "verify", name]) == 1
     assert "entry 2 " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("behind", [0, 70])
+@pytest.mark.parametrize("child", REMOVED.values(), ids=REMOVED)
+def test_children_of_removed_kinds_are_refused_in_one_sentence(tmp_path, capsys, child, behind):
+    path = str(tmp_path / "budget.ledger")
+    PrivacyAccountant(1.0, 1e-5, ledger=path)
+    with forging(path) as forger:
+        forger.append(child=child, charges={} if child[1] == "begin" else mu2(0.01))
+        for _ in range(behind):
+            forger.append(n_rows=1, charges=mu2(1e-6))
+    reason = "entry 1 is of a kind of child budget that was removed (nested, sealed, begun or of "
+    message = f"The ledger {path!r} can't be used: {reason}a group), and only the version"
+    with pytest.raises(LedgerError, match=re.escape(message)):
+        PrivacyAccountant.open(path)
+    for command in ("show", "verify", "replay", "statement", "children"):
+        assert main(["ledger", command, path]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count(". ") == 0
+
+
+def test_removed_kinds_are_refused_at_a_checkpoint_too(tmp_path):
+    """Whoever begins at it does not read the entries before."""
+    path = str(tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant.child("team", epsilon=0.1)
+    for _ in range(70):
+        accountant.release(GNMax(sigma=400), votes(1))
+    with sqlite3.connect(path) as opened:
+        ((trigger,),) = opened.execute("SELECT sql FROM sqlite_master WHERE name = 'child_update'")
+        opened.execute("DROP TRIGGER child_update")
+        opened.execute("UPDATE child SET given = replace(given, 'false', 'true')")
+        opened.execute(trigger)
+    with pytest.raises(LedgerError, match="entry 1 is of a kind of child budget that was removed"):
+        PrivacyAccountant.open(path)
 
 
 @pytest.mark.parametrize("n_rows", [-5, 0.5, 2**63 - 1])

@@ -1,4 +1,4 @@
-"""Names of ledgers, levels, children, groups and reservations, and texts of notes, without NUL."""
+"""Names of ledgers, levels, children and reservations, and texts of notes, without NUL."""
 
 from dataclasses import replace
 
@@ -19,10 +19,6 @@ def a_child(accountant):
 
 def a_child_that_is_looked_up(accountant):
     accountant.child("a\0b")
-
-
-def a_group_of_a_child(accountant):
-    accountant.child("a", epsilon=0.5, group=("region", "nor\0th"))
 
 
 def a_note(accountant):
@@ -63,7 +59,7 @@ def a_scope(accountant):
 
 
 USES = [
-    *(a_child, a_child_that_is_looked_up, a_group_of_a_child, a_note, a_word_of_a_note),
+    *(a_child, a_child_that_is_looked_up, a_note, a_word_of_a_note),
     *(a_text_deep_in_a_note, a_description, a_note_of_a_reservation),
     *(a_reservation_that_is_looked_up, a_reservation_with_another_name, a_scope),
 ]

@@ -108,12 +108,12 @@ _IN_OPTIONS = (
     (r"\bn_rows=(\S+)", r"--rows \1"),
     (r"\bn_columns=(\S+)", r"--columns \1"),
     (r"\bledger=(?=['\"])", "FILE "),
-    (r"\b(sealed|moved|clock)=True\b", r"--\1"),
+    (r"\b(moved|clock)=True\b", r"--\1"),
     (r"\baccept='(moved|clock)'", r"--\1"),
-    (r"\b(begin|close)\(\)", r"`\1`"),
-    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)='([^']*)'", r"--\1 \2"),
-    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)=(?=[^\s.,;:)])", r"--\1 "),
-    (r"\b(epsilon|delta|unit|relation|order|sigma|group|share)=", r"--\1"),
+    (r"\bclose\(\)", r"`close`"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)='([^']*)'", r"--\1 \2"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)=(?=[^\s.,;:)])", r"--\1 "),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)=", r"--\1"),
     (r"\b([a-z_]+)=(?=[-+.\d'])", r"\1 "),
 )
 

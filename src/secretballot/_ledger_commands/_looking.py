@@ -85,7 +85,7 @@ def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str
         "what": entry_text(entry),
         "n_rows": entry.n_rows,
         "seeded": entry.seeded,
-        "child": entry.child.path if entry.child else None,
+        "child": entry.child.name if entry.child else None,
         "charges": {level.name: plain_number(_charge(entry, level)) for level in levels},
         "shares_after": {name: reading.share for name, reading in state.items()},
     }

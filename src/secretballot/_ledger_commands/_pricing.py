@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from secretballot import mechanisms
 from secretballot._ledger_commands._amounts import count
-from secretballot._ledger_commands._child_budgets import child_at
+from secretballot._ledger_commands._child_budgets import open_child
 from secretballot._ledger_commands._console import (
     CommandError,
     add_command,
@@ -48,9 +48,7 @@ def add_price(commands: Commands) -> None:
     price.add_argument(
         "--columns", type=count, metavar="C", help="columns of the counts (classes); default: any"
     )
-    price.add_argument(
-        "--child", default="", metavar="PATH", help="the child that would pay, such as a/b"
-    )
+    price.add_argument("--child", default="", metavar="NAME", help="the child that would pay")
     add_json(price)
 
 
@@ -68,7 +66,7 @@ def _setting(text: str) -> tuple[str, float]:
 
 def _price(options: argparse.Namespace) -> None:
     with refusals():
-        accountant = child_at(options.file, options.child)
+        accountant = open_child(options.file, options.child)
         settings = dict(options.set)
         if options.sigma is not None:
             settings["sigma"] = options.sigma

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from secretballot.accounting._child_sentences import assumed_of_children, recorded_children
+from secretballot.accounting._child_sentences import recorded_children
 from secretballot.accounting._notes import NOTE_WORDS, RECORDED, SCORES, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
@@ -92,12 +92,12 @@ class Grounds(NamedTuple):
 
 
 def grounds(
-    budget: Budget, held: Contents, overspent: Mapping[str, float], path: str = ""
+    budget: Budget, held: Contents, overspent: Mapping[str, float], child_name: str = ""
 ) -> Grounds:
     """Return the grounds of a ledger's guarantee, a sentence or two for each.
 
-    `overspent` has the share that was spent of each level above its budget, and `path` is that of
-    a child budget.
+    `overspent` has the share that was spent of each level above its budget, and `child_name`
+    is that of a child budget.
     """
     released = held.released
     about_unit = _ABOUT_UNITS[budget.unit]
@@ -110,7 +110,7 @@ def grounds(
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
-            *recorded_children(path, held.grants, held.closed),
+            *recorded_children(child_name, held.grants, held.closed),
             *_composition(budget),
             *_reserved(held.reservations),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
@@ -126,7 +126,6 @@ def grounds(
             *_direct(released, budget),
             *_foreign(released),
             *_enough_units(budget, released),
-            *assumed_of_children(held.grants),
             *_ALWAYS,
             *_moved(held.n_moves),
             *_clocks(held.n_clocks),

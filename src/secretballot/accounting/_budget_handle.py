@@ -349,7 +349,7 @@ class BudgetHandle:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope={quoted(scope)} must be None or come from accountant.scope().")
         # A child's sums are apart from those of others in scopes of its own alone.
-        if scope.ledger != self._ledger.genesis and (scope.ledger or self._ledger.path):
+        if scope.ledger != self._ledger.genesis and (scope.ledger or self._ledger.child_name):
             raise ValueError(
                 f"scope={quoted(scope)} belongs to another ledger than this accountant's. Two "
                 "budgets for one data set add up: go on with the accountant that made the scope "

@@ -14,7 +14,7 @@ _VOTED_LABELS = "the labels with the most votes, after noise"
 _SHARES = "shares of classes in bags, with noise"
 _ITEMS = "the most frequent items, after noise"
 
-_CHILD_EVENTS = {"carve": "carved", "begin": "began", "close": "closed"}
+_CHILD_EVENTS = {"carve": "carved", "close": "closed"}
 
 #: What mechanisms release, by the name of their class.
 RELEASE_WORDS = {
@@ -57,10 +57,10 @@ def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
 def entry_text(entry: LedgerEntry) -> str:
     """Describe an entry on one line: its mechanism, and what became of a reservation."""
     if entry.child is not None and entry.child.event != "spend":
-        return f"{_CHILD_EVENTS[entry.child.event]} the child {entry.child.path!r}"
+        return f"{_CHILD_EVENTS[entry.child.event]} the child {entry.child.name!r}"
     mechanism = mechanism_text(json.loads(entry.mechanism))
     if entry.child is not None:
-        mechanism = f"{entry.child.path!r}: {mechanism}"
+        mechanism = f"{entry.child.name!r}: {mechanism}"
     if entry.reservation is None or entry.is_release:
         return mechanism
     if entry.is_refund:

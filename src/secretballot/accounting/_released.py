@@ -33,7 +33,7 @@ class Contents(NamedTuple):
     """Releases of a ledger, declarations of it, and the last state of each reservation.
 
     `n_moves` counts its new places, and `n_clocks` the times that its clock had been ahead.
-    `grants` are the parts that children got, by path, and `closed` the children that were closed.
+    `grants` are the parts that children got, by name, and `closed` the children that were closed.
     `last` is the time of the last entry, "" if there is none.
     """
 
@@ -61,9 +61,9 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         n_clocks += entry.is_declaration and not entry.is_move
         last = entry.time
         if entry.child is not None and entry.child.grant is not None:
-            grants[entry.child.path] = entry.child.grant
+            grants[entry.child.name] = entry.child.grant
         if entry.child is not None and entry.child.event == "close":
-            closed.add(entry.child.path)
+            closed.add(entry.child.name)
         if entry.reservation is not None:
             reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:

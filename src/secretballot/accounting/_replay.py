@@ -104,17 +104,15 @@ class _ChildReplay:
         """
         if entry.child is None:
             return ""
-        path, event = entry.child.path, entry.child.event
-        state, charges = totals.children[path], charge_digits(entry.charges)
+        name, event = entry.child.name, entry.child.event
+        state, charges = totals.children[name], charge_digits(entry.charges)
         if event == "close" and charges != charge_digits(state.grant.refund(state)):
-            return f"gives back other than the rest of the child {path!r}"
-        account = entry.child.account
-        if not account:
+            return f"gives back other than the rest of the child {name!r}"
+        if event != "spend":
             return ""
-        charged = totals.children[account]
-        if account not in self._filters:
-            self._filters[account] = budget_filters(charged.grant.budget(self._budget))
-        return overspent(self._filters[account], charged.charges, f"the child {account!r}")
+        if name not in self._filters:
+            self._filters[name] = budget_filters(state.grant.budget(self._budget))
+        return overspent(self._filters[name], state.charges, f"the child {name!r}")
 
 
 def _is_free(entry: LedgerEntry) -> bool:

@@ -120,7 +120,7 @@ class PrivacyStatement(Shown):
         spent = spent_by_level(budget, totals)
         shares = {name: report.share for name, report in spent.items()}
         overspent = {name: share for name, share in shares.items() if share > 1}
-        sentences = grounds(budget, held, overspent, ledger.path)
+        sentences = grounds(budget, held, overspent, ledger.child_name)
         as_of = held.last or header.created
         return cls(
             summary=summary(

@@ -16,7 +16,7 @@ from secretballot.ledger._budget import (
     check_cap,
     is_text,
 )
-from secretballot.ledger._child import PATH_SEPARATOR, Child, ChildTotals, Grant, parent_path
+from secretballot.ledger._child import NAME_SEPARATOR, Child, ChildTotals, Grant, is_child_name
 from secretballot.ledger._child_ledger import ChildLedger
 from secretballot.ledger._encoding import charge_digits, to_json
 from secretballot.ledger._entry import LedgerEntry
@@ -42,8 +42,8 @@ __all__ = [
     "Ledger",
     "LedgerEntry",
     "LevelBudget",
+    "NAME_SEPARATOR",
     "ONLY_LEVEL",
-    "PATH_SEPARATOR",
     "RELATIONS",
     "Reserved",
     "Scope",
@@ -54,10 +54,10 @@ __all__ = [
     "charge_digits",
     "check_cap",
     "export",
+    "is_child_name",
     "is_text",
     "is_url",
     "move",
-    "parent_path",
     "roles_script",
     "showing",
     "to_json",

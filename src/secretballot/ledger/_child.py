@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import astuple, dataclass, field, replace
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 import numpy as np
-from scipy.special import expit, ndtri
 
+from secretballot._errors import LedgerError
 from secretballot.divergences import (
     GAUSSIAN,
     ORDERS,
@@ -18,22 +18,21 @@ from secretballot.divergences import (
     GaussianCost,
     RenyiCost,
     level_cost,
-    part_name,
 )
 from secretballot.ledger._budget import Budget, LevelBudget, is_text
 from secretballot.ledger._encoding import charge_digits, to_json
 
-Event = Literal["carve", "spend", "begin", "close"]
+Event = Literal["carve", "spend", "close"]
 
-#: Between the names of children of children.
-PATH_SEPARATOR = "/"
-#: Relative rounding of the mu^2 of a pair (epsilon, delta), upwards.
-_ROUNDING = 1e-9
+#: No name of a child has it: in drafts it joined the names of nested children.
+NAME_SEPARATOR = "/"
+#: Fields of a stored grant for kinds of children that were removed.
+_REMOVED = {"group": None, "sealed": False}
 
 
-def parent_path(path: str) -> str:
-    """Return the path of a child's parent; "" for the whole budget."""
-    return path.rpartition(PATH_SEPARATOR)[0]
+def is_child_name(name: object) -> bool:
+    """Check the name of a child."""
+    return is_text(name) and NAME_SEPARATOR not in name
 
 
 @dataclass(frozen=True)
@@ -44,50 +43,31 @@ class Grant:
     ----------
     levels : tuple of LevelBudget
         Limits of the child.
-    group : (str, str) or None
-        Division of people into disjoint groups, and the group that the child is for.
-    is_sealed : bool
-        Whether its releases are made elsewhere, and have no prices.
     """
 
     levels: tuple[LevelBudget, ...]
-    group: tuple[str, str] | None = None
-    is_sealed: bool = False
 
     def budget(self, root: Budget) -> Budget:
         """Return the budget of the child, with the conventions of the whole one."""
         return replace(root, levels=self.levels)
 
     def costs(self) -> dict[str, Cost]:
-        """Compute the charge to the parent, by group.
-
-        A child whose releases are priced in the parent's currency costs its limits. A sealed one
-        costs the whole profile of (epsilon, delta)-DP.
-        """
-        return {self._payer(level.name): self._cost(level) for level in self.levels}
+        """Compute the charge to the parent, by level: the limits of the child."""
+        return {level.name: self._cost(level) for level in self.levels}
 
     def refund(self, child: ChildTotals) -> dict[str, Cost]:
-        """Compute the refund of a child that is closed, by group: all that was not charged."""
-        if self.is_sealed:
-            return {} if child.is_begun else self.costs()
+        """Compute the refund of a child that is closed, by level: all that was not charged."""
         return {
-            self._payer(level.name): self._cost(level).refund_beside(
+            level.name: self._cost(level).refund_beside(
                 level_cost(child.charges, level.name, level.order)
             )
             for level in self.levels
         }
 
-    def _payer(self, level: str) -> str:
-        return level if self.group is None else part_name(level, *self.group)
-
     def _cost(self, level: LevelBudget) -> Cost:
         if level.order == GAUSSIAN:
-            mu2 = level.amount
-            if self.is_sealed:
-                # The Gaussian pair that dominates a pure one: Dong, Roth and Su (2022).
-                mu2 = float(2 * ndtri(expit(level.epsilon))) ** 2 * (1 + _ROUNDING)
-            return GaussianCost(mu2, level.approximation_delta)
-        if self.is_sealed or math.isinf(level.order):
+            return GaussianCost(level.amount, level.approximation_delta)
+        if math.isinf(level.order):
             return RenyiCost.from_epsilon_delta(level.epsilon, level.approximation_delta)
         # A divergence grows with its order, so the limit at one order holds for smaller ones.
         curve = np.where(level.order >= ORDERS, level.amount, np.inf)
@@ -99,13 +79,14 @@ class Grant:
             [value if isinstance(value, str) else float(value).hex() for value in astuple(level)]
             for level in self.levels
         ]
-        content = {"levels": levels, "group": self.group, "sealed": self.is_sealed}
-        return to_json(content, "a child budget")
+        return to_json({"levels": levels, **_REMOVED}, "a child budget")
 
     @classmethod
     def of_stored(cls, text: str) -> Self:
         """Decode what `stored` returned."""
         content = json.loads(text)
+        if any(content[name] is not value for name, value in _REMOVED.items()):
+            raise _removed_kind()
         levels = []
         for name, epsilon, delta, share, order, amount in content["levels"]:
             levels.append(
@@ -118,36 +99,39 @@ class Grant:
                     amount=float.fromhex(amount),
                 )
             )
-        group = content["group"]
-        if group is not None:
-            division, part = group
-            if not (is_text(division) and is_text(part)):
-                raise ValueError("a child is for no group of people")
-            group = division, part
-        return cls(tuple(levels), group, content["sealed"])
+        return cls(tuple(levels))
 
 
 @dataclass(frozen=True)
 class Child:
-    """Child budget that an entry makes, spends from, begins (if it is sealed) or closes."""
+    """Child budget that an entry makes, spends from or closes."""
 
-    path: str
+    name: str
     event: Event
     grant: Grant | None = None  # of "carve"
 
     @property
     def account(self) -> str:
-        """Path of the child that is charged; "" for the whole budget."""
-        return self.path if self.event == "spend" else parent_path(self.path)
+        """Name of the child that is charged; "" for the whole budget."""
+        return self.name if self.event == "spend" else ""
 
     def stored(self) -> tuple[str, Event, str]:
-        """Return path, event and grant as text."""
-        return self.path, self.event, "" if self.grant is None else self.grant.stored()
+        """Return name, event and grant as text."""
+        return self.name, self.event, "" if self.grant is None else self.grant.stored()
 
     @classmethod
-    def of_stored(cls, path: str, event: Event, grant: str) -> Self:
-        """Decode what `stored` returned."""
-        return cls(path, event, Grant.of_stored(grant) if grant else None)
+    def of_stored(cls, name: str, event: str, grant: str) -> Self:
+        """Decode what `stored` returned; LedgerError for a kind that was removed."""
+        if event == "begin" or NAME_SEPARATOR in name:
+            raise _removed_kind()
+        return cls(name, cast("Event", event), Grant.of_stored(grant) if grant else None)
+
+
+def _removed_kind() -> LedgerError:
+    return LedgerError(
+        "is of a kind of child budget that was removed (nested, sealed, begun or of a group), and "
+        "only the version that wrote it reads it"
+    )
 
 
 @dataclass(frozen=True)
@@ -159,14 +143,14 @@ class ChildTotals:
     charges: Costs = field(default_factory=dict)
     n_releases: int = 0
     n_rows: int = 0
-    is_begun: bool = False
     is_closed: bool = False
 
     def after(self, event: Event) -> Self:
         """Return the totals after an event of the child itself."""
-        return replace(self, is_begun=self.is_begun or event == "begin", is_closed=event == "close")
+        return replace(self, is_closed=event == "close")
 
-    def digits(self, path: str) -> list[object]:
+    def digits(self, name: str) -> list[object]:
         """Encode the sums for a digest."""
-        counted = [self.n_releases, self.n_rows, int(self.is_begun), int(self.is_closed)]
-        return [path, self.grant.stored(), counted, charge_digits(self.charges)]
+        # The 0 is of the event "begin", which was removed.
+        counted = [self.n_releases, self.n_rows, 0, int(self.is_closed)]
+        return [name, self.grant.stored(), counted, charge_digits(self.charges)]

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._child import ChildTotals, parent_path
+from secretballot.ledger._child import ChildTotals
 from secretballot.ledger._encoding import digest_of
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import Header
@@ -25,43 +25,36 @@ class ChildLedger(Ledger):
     Parameters
     ----------
     root : Ledger
-    path : str
-        Name of the child, after those of the children that it is a child of.
+    child_name : str
     budget : Budget
     """
 
-    def __init__(self, root: Ledger, path: str, budget: Budget) -> None:
-        self._root, self.path, self.budget = root, path, budget
+    def __init__(self, root: Ledger, child_name: str, budget: Budget) -> None:
+        self._root, self.child_name, self.budget = root, child_name, budget
         self._store = root._store
         self.name, self.is_temporary = root.name, root.is_temporary
         # Scopes and reservations of one child are refused by another.
-        self.genesis = digest_of(["secretballot child", root.genesis, path])
+        self.genesis = digest_of(["secretballot child", root.genesis, child_name])
 
     @classmethod
-    def of(cls, root: Ledger, path: str) -> ChildLedger:
+    def of(cls, root: Ledger, child_name: str) -> ChildLedger:
         """Return the handle of a child; LedgerError if there is none."""
-        child = root.totals().children.get(path)
+        child = root.totals().children.get(child_name)
         if child is None:
-            raise LedgerError(f"The ledger {root.name!r} has no child budget {path!r}.")
-        return cls(root, path, child.grant.budget(root.budget))
+            raise LedgerError(f"The ledger {root.name!r} has no child budget {child_name!r}.")
+        return cls(root, child_name, child.grant.budget(root.budget))
 
     def __reduce__(self) -> tuple[type[ChildLedger], tuple[Ledger, str, Budget]]:  # type: ignore[override]
-        return ChildLedger, (self.root, self.path, self.budget)
+        return ChildLedger, (self.root, self.child_name, self.budget)
 
     @property
     def root(self) -> Ledger:
         """Handle on the whole budget."""
         return self._root
 
-    @property
-    def parent(self) -> Ledger:
-        """Handle on the budget that the child is a part of."""
-        path = parent_path(self.path)
-        return ChildLedger.of(self.root, path) if path else self.root
-
     def state(self) -> ChildTotals:
         """Return the sums of the child, and its state."""
-        return self.root.totals().children[self.path]
+        return self.root.totals().children[self.child_name]
 
     def transact(
         self,
@@ -74,7 +67,7 @@ class ChildLedger(Ledger):
         """Run a function with the exclusive right to spend; its entries are the child's."""
 
         def act_within(transaction: Transaction) -> T:
-            return act(transaction.within(self.path, self.budget))
+            return act(transaction.within(self.child_name, self.budget))
 
         return self.root.transact(act_within, scope, accept=accept, interrupts=interrupts)
 
@@ -88,7 +81,7 @@ class ChildLedger(Ledger):
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over the child's entries, and of a scope."""
-        return self.root.totals(scope).of_child(self.path)
+        return self.root.totals(scope).of_child(self.child_name)
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation of the child, and its last entry."""
@@ -112,7 +105,7 @@ class ChildLedger(Ledger):
         return self.root.verify()
 
     def _owns(self, entry: LedgerEntry) -> bool:
-        return entry.child is not None and entry.child.account == self.path
+        return entry.child is not None and entry.child.account == self.child_name
 
 
 class _ChildWalk(Walk):
@@ -120,10 +113,10 @@ class _ChildWalk(Walk):
 
     def __init__(self, ledger: ChildLedger, walk: Walk) -> None:
         self._child, self._root = ledger, walk
-        self.totals = walk.totals.of_child(ledger.path)
+        self.totals = walk.totals.of_child(ledger.child_name)
 
     def __iter__(self) -> Iterator[LedgerEntry]:
         for entry in self._root:
-            self.totals = self._root.totals.of_child(self._child.path)
+            self.totals = self._root.totals.of_child(self._child.child_name)
             if self._child._owns(entry):
                 yield entry

@@ -98,8 +98,8 @@ class LedgerEntry:
 
     @classmethod
     def child_event(cls, child: Child, charges: Costs, scope_id: str | None) -> LedgerEntry:
-        """Make the entry that makes, begins or closes a child budget."""
-        mechanism = to_json({"event": child.event, "child": child.path}, "a child budget")
+        """Make the entry that makes or closes a child budget."""
+        mechanism = to_json({"event": child.event, "child": child.name}, "a child budget")
         return cls(mechanism=mechanism, charges=charges, child=child, scope_id=scope_id)
 
     def chained(self, sequence: int, time: str, previous: str) -> LedgerEntry:

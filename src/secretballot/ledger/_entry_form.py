@@ -16,7 +16,7 @@ from secretballot.divergences import (
     split_group,
 )
 from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
-from secretballot.ledger._child import PATH_SEPARATOR
+from secretballot.ledger._child import is_child_name
 from secretballot.ledger._entry import LedgerEntry
 
 #: Most rows of an entry: so the sums of a ledger are numbers that every store can hold.
@@ -34,7 +34,7 @@ def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
     _check_cap(entry.scope_epsilon)
     if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
         raise ValueError("names no place")
-    if entry.child is not None and not all(map(is_text, entry.child.path.split(PATH_SEPARATOR))):
+    if entry.child is not None and not is_child_name(entry.child.name):
         raise ValueError("has no name of a child")
     _check_charges(entry, levels)
 

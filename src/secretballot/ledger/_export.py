@@ -46,9 +46,9 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
         id, event, state = entry.reservation.stored()
         exported["reservation"] = {"id": id, "event": event, "state": json.loads(state)}
     if entry.child is not None:
-        path, child_event, given = entry.child.stored()
+        name, child_event, given = entry.child.stored()
         exported["child"] = {
-            "path": path,
+            "path": name,
             "event": child_event,
             "given": json.loads(given) if given else None,
         }

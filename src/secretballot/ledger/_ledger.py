@@ -71,8 +71,8 @@ class Ledger:
     stored, it neither reads nor writes.
     """
 
-    #: Path of a child budget; "" for the whole budget.
-    path: str = ""
+    #: Name of a child budget; "" for the whole budget.
+    child_name: str = ""
 
     def __init__(self, store: Store, budget: Budget, genesis: str) -> None:
         self._store = store
@@ -128,11 +128,6 @@ class Ledger:
     def root(self) -> Ledger:
         """Handle on the whole budget."""
         return self
-
-    @property
-    def parent(self) -> Ledger | None:
-        """Handle on the budget that this one is a part of; None for the whole budget."""
-        return None
 
     def transact(
         self,

@@ -20,7 +20,7 @@ class ReservationTotals:
     """State of a reservation after its last entry, and who paid what for each of its plans."""
 
     state: Reserved
-    payer: tuple[str, str | None]  # path of the child that pays, and scope
+    payer: tuple[str, str | None]  # name of the child that pays, and scope
     paid: tuple[Costs, ...]
 
     @classmethod
@@ -59,19 +59,17 @@ class ReservationTotals:
 def check_child(entry: LedgerEntry, child: Child, before: ChildTotals | None) -> None:
     """Refuse an entry that makes a child for less than its limits, or returns more than is left."""
     if (child.event == "carve") != (child.grant is not None and before is None):
-        raise ValueError(f"can't {child.event} the child {child.path!r} as it stands")
+        raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
     if child.grant is not None:
         costs = child.grant.costs()
         is_paid = costs.keys() == entry.charges.keys() and all(
             cost.is_at_most(entry.charges[group]) for group, cost in costs.items()
         )
         if not is_paid:
-            raise ValueError(f"charges another price for the child {child.path!r} than its limits'")
+            raise ValueError(f"charges another price for the child {child.name!r} than its limits'")
         return
-    if before is None or child.event not in ("spend", "begin", "close"):
-        raise ValueError(f"can't {child.event} the child {child.path!r} as it stands")
-    if child.event == "begin" and entry.charges:
-        raise ValueError(f"charges for the child {child.path!r} a second time")
+    if before is None or before.is_closed or child.event not in ("spend", "close"):
+        raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
     if child.event == "close":
         if entry.scope_id != before.scope:
             raise ValueError("gives back to others than those who paid for the child")

@@ -67,7 +67,7 @@ def _entry(
     columns: tuple[Any, ...], charges: Iterable[tuple[str, str, float, bytes]]
 ) -> LedgerEntry:
     """Decode an entry; an exception of `WRONG_VALUES` if no version writes it."""
-    *columns_of_entry, checkpoint, id, event, state, path, child_event, given = columns
+    *columns_of_entry, checkpoint, id, event, state, name, child_event, given = columns
     values = dict(zip(_ENTRY_COLUMNS, columns_of_entry, strict=True))
     check_description(values["mechanism"], of_dict=True)
     check_description(values["note"])
@@ -79,7 +79,7 @@ def _entry(
         **values,
         charges=_costs(charges),
         reservation=None if id is None else Reserved.of_stored(id, event, state),
-        child=None if path is None else Child.of_stored(path, child_event, given),
+        child=None if name is None else Child.of_stored(name, child_event, given),
         checkpoint=checkpoint,
     )
 
@@ -198,23 +198,24 @@ def _read_children(
 ) -> dict[str, ChildTotals]:
     """Read the child budgets at a checkpoint; their sums are taken out of the scopes."""
     children: dict[str, ChildTotals] = {}
-    for *event, scope in rows.fetch(
-        "SELECT path, event, given, scope_id FROM {child} JOIN {entry} USING (sequence) WHERE "
-        "event <> 'spend' AND sequence <= ? ORDER BY sequence",
+    for at, *event, scope in rows.fetch(
+        "SELECT sequence, path, event, given, scope_id FROM {child} JOIN {entry} USING (sequence) "
+        "WHERE event <> 'spend' AND sequence <= ? ORDER BY sequence",
         (sequence,),
     ):
-        child = Child.of_stored(*event)
-        before = children.get(child.path)
+        with naming(at):
+            child = Child.of_stored(*event)
+        before = children.get(child.name)
         if before is None:
             assert child.grant is not None
             before = ChildTotals(child.grant, scope)
-        children[child.path] = before.after(child.event)
-    for path, n_releases, n_rows in rows.fetch(
+        children[child.name] = before.after(child.event)
+    for name, n_releases, n_rows in rows.fetch(
         "SELECT path, n_releases, n_rows FROM {child_total} WHERE sequence = ?", (sequence,)
     ):
-        sums = scopes.pop(CHILD_SCOPE + path, ScopeTotals(None, {}))
-        children[path] = replace(
-            children[path], charges=sums.charges, n_releases=n_releases, n_rows=n_rows
+        sums = scopes.pop(CHILD_SCOPE + name, ScopeTotals(None, {}))
+        children[name] = replace(
+            children[name], charges=sums.charges, n_releases=n_releases, n_rows=n_rows
         )
     return children
 
@@ -268,11 +269,11 @@ def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
     rows.insert("checkpoint", (placed.sequence, *counted, placed.checkpoint))
     touched = [(scope, after.scopes[scope]) for scope in sorted(after.touched)]
     children = [
-        (CHILD_SCOPE + path, ScopeTotals(None, child.charges))
-        for path, child in sorted(after.children.items())
+        (CHILD_SCOPE + name, ScopeTotals(None, child.charges))
+        for name, child in sorted(after.children.items())
     ]
-    for path, child in sorted(after.children.items()):
-        rows.insert("child_total", (placed.sequence, path, child.n_releases, child.n_rows))
+    for name, child in sorted(after.children.items()):
+        rows.insert("child_total", (placed.sequence, name, child.n_releases, child.n_rows))
     for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched, *children]:
         for row in _stored(rows, sums.charges):
             cap = _stored_cap(sums.epsilon)

@@ -38,7 +38,7 @@ class Totals:
     `levels` are the limits of the whole budget. `charges` are the sums of everyone and of each
     level, the parts of levels included. `scopes` has at least those in `touched`, the scopes of
     entries since the last checkpoint; others are read from the file when needed. `children` are the
-    child budgets by their paths: what is charged to one is not in `charges`, which has the charge
+    child budgets by their names: what is charged to one is not in `charges`, which has the charge
     for the child itself. `reservations` has those of the entries that were read last; others are
     read from the file when needed.
     """
@@ -114,7 +114,7 @@ class Totals:
             id = entry.reservation.id
             self.reservations[id] = ReservationTotals.after(self.reservations.get(id), entry)
         if entry.child is not None:
-            check_child(entry, entry.child, self.children.get(entry.child.path))
+            check_child(entry, entry.child, self.children.get(entry.child.name))
 
     def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
@@ -153,22 +153,16 @@ class Totals:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
 
-    def _account(self, path: str) -> Totals | ChildTotals:
-        """Return the sums of a child that is open, or of the whole budget."""
-        if not path:
-            return self
-        child = self.children.get(path)
-        if child is None or child.is_closed or child.grant.is_sealed:
-            state = "is not there" if child is None else "is closed or sealed"
-            raise ValueError(f"is charged to the child {path!r}, which {state}")
-        return child
+    def _account(self, name: str) -> Totals | ChildTotals:
+        """Return the sums of a child, or of the whole budget."""
+        return self.children[name] if name else self
 
-    def _set_charges(self, path: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
-        if not path:
+    def _set_charges(self, name: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
+        if not name:
             self.charges = charges
             return
-        child = self.children[path]
-        self.children[path] = replace(
+        child = self.children[name]
+        self.children[name] = replace(
             child,
             charges=charges,
             n_releases=child.n_releases + entry.is_release,
@@ -176,17 +170,13 @@ class Totals:
         )
 
     def _change_child(self, child: Child, scope: str | None) -> None:
-        """Make, begin or close a child."""
-        before = self.children.get(child.path)
-        if child.grant is not None:
-            before = None if before else ChildTotals(child.grant, scope)
-        if before is None or before.is_closed:
-            raise ValueError(f"can't {child.event} the child {child.path!r} as it stands")
-        self.children[child.path] = before.after(child.event)
+        """Make or close a child."""
+        made = None if child.grant is None else ChildTotals(child.grant, scope)
+        self.children[child.name] = (made or self.children[child.name]).after(child.event)
 
-    def of_child(self, path: str) -> Totals:
+    def of_child(self, name: str) -> Totals:
         """Return the totals of a child budget."""
-        child = self.children.get(path)
+        child = self.children.get(name)
         if child is None:
             return replace(self, charges={}, n_releases=0, n_rows=0)
         return replace(
@@ -206,7 +196,7 @@ class Totals:
         touched = [(scope, self.scopes[scope]) for scope in sorted(self.touched)]
         scopes = [[id, cap_digits(s.epsilon), charge_digits(s.charges)] for id, s in touched]
         counted = [self.sequence, self.n_releases, self.n_rows, self.place]
-        children = [child.digits(path) for path, child in sorted(self.children.items())]
+        children = [child.digits(name) for name, child in sorted(self.children.items())]
         charges = charge_digits(self.charges)
         return digest_of(["secretballot checkpoint", counted, charges, scopes, children])
 

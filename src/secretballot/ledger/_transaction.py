@@ -42,7 +42,7 @@ class Transaction:
 
     @property
     def children(self) -> dict[str, ChildTotals]:
-        """Child budgets of the ledger, by path."""
+        """Child budgets of the ledger, by name."""
         return self._chain.totals.children
 
     def within(self, child: str, budget: Budget) -> Transaction:
@@ -58,12 +58,6 @@ class Transaction:
                 f"the child budget {child!r} has other limits than this handle, which was pickled "
                 "with others and is not to be trusted; accountant.child(name) returns another. "
                 "Nothing was released or recorded"
-            )
-        if state.grant.is_sealed:
-            raise ValueError(
-                f"the child budget {child!r} is sealed: its releases are made elsewhere, and "
-                "have no prices here. Nothing was released or recorded; make a child without "
-                "sealed=True."
             )
         return replace(self, _budget=budget, _child=child)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.divergences import GaussianCost, gaussian_budget, gaussian_delta
@@ -119,8 +119,7 @@ def spend(accounts, steps):
                 released += mu2
             elif verb == "carve":
                 child = f"c{next(numbers)}"
-                made = account.child(child, epsilon=size * account.epsilon)
-                accounts[f"{name}/{child}"] = made
+                accounts[child] = accounts[""].child(child, epsilon=size)
             elif name:
                 account.close()
         except (BudgetExceededError, ValueError):
@@ -173,43 +172,3 @@ def test_a_refund_of_what_was_spent_is_found(monkeypatch):
         ]
         > DELTA
     )
-
-
-def delta_of_pair_and_gaussian(epsilon0, delta0, mu, epsilon):
-    """Exact delta of a (epsilon0, delta0)-DP pair, and N(mu, 1) beside it."""
-    p = (1 - delta0) * math.exp(epsilon0) / (1 + math.exp(epsilon0))
-    q = (1 - delta0) - p
-    total = delta0  # an outcome that one of both data sets has alone
-    for first, second in ((p, q), (q, p)):
-        loss = math.log(first / second)
-        total += first * float(gaussian_delta(mu, epsilon - loss))
-    return total
-
-
-def test_a_sealed_child_pays_its_whole_profile():
-    whole = PrivacyAccountant(1.0, 1e-5)
-    amount, share = whole.levels[0].amount, whole.levels[0].approximation_delta
-    sealed = whole.child("elsewhere", epsilon=0.2, delta=share / 2, sealed=True)
-    cost = 4 * float(ndtri(math.exp(0.2) / (1 + math.exp(0.2)))) ** 2
-    assert amount - whole.remaining().amount == pytest.approx(cost, rel=1e-6)
-    rest = math.sqrt(whole.remaining().amount)
-    assert delta_of_pair_and_gaussian(0.2, share / 2, rest, 1.0) <= 1e-5
-    # Carved as the Gaussian of the same epsilon and delta, far too much would be left.
-    gaussian = gaussian_budget(0.2, share / 2, 0.0)
-    left = math.sqrt(amount - gaussian)
-    assert delta_of_pair_and_gaussian(0.2, share / 2, left, 1.0) > 1.2e-5
-    with pytest.raises(ValueError, match="sealed"):
-        sealed.release(VectorSum(sigma=1e6, norm=1.0), np.zeros((1, 2)))
-    # (.5, 1e-5) as a Gaussian: 88 times the claim. As what it is, it does not fit.
-    whole_delta = 1e-5
-    left = math.sqrt(amount - gaussian_budget(0.5, whole_delta, 0.0))
-    assert 80 < delta_of_pair_and_gaussian(0.5, whole_delta, left, 1.0) / whole_delta < 95
-    with pytest.raises(BudgetExceededError):
-        whole.child("half", epsilon=0.5, sealed=True)
-    sealed.begin()
-    sealed.begin()
-    sealed.close()
-    assert whole.remaining().amount == pytest.approx(amount - cost, rel=1e-6)
-    unused = whole.child("unused", epsilon=0.05, sealed=True)
-    unused.close()
-    assert whole.remaining().amount == pytest.approx(amount - cost, rel=1e-6)

@@ -107,7 +107,7 @@ INSERTS = {
             charges=f.charges(3),
             child=(LONG, "carve", f.fetch("given", "child", "event = 'carve'")[0][0]),
         ),
-        "the names of a child",
+        "the name of a child",
     ),
     "no cap": (lambda f: entry(f, scope_id="x", scope_epsilon="much"), "json"),
     "a charge of an older entry": (lambda f: f.insert("charge", 2, "everyone", "", 0.0, 1), WITH),

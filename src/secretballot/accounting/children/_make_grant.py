@@ -6,21 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from secretballot._numbers import as_float, check_number
-from secretballot.divergences import GAUSSIAN, GROUP_SEPARATOR, gate_budget, gaussian_budget
-from secretballot.ledger import ONLY_LEVEL, Budget, Cap, Grant, LevelBudget, check_cap, is_text
+from secretballot.divergences import GAUSSIAN, gate_budget, gaussian_budget
+from secretballot.ledger import ONLY_LEVEL, Budget, Cap, Grant, LevelBudget, check_cap
 
 #: Halvings of the interval in which the epsilon of a part lies.
 _HALVINGS = 60
 
 
-def make_grant(
-    budget: Budget,
-    epsilon: Cap,
-    *,
-    approximation_delta: float | None,
-    group: tuple[str, str] | None,
-    sealed_delta: float | None,
-) -> Grant:
+def make_grant(budget: Budget, epsilon: Cap, *, approximation_delta: float | None) -> Grant:
     """Convert the epsilon of a child to limits in the currency of its parent.
 
     The limit is what the epsilon allows at the parent's delta. The part of delta that is for
@@ -32,9 +25,6 @@ def make_grant(
         The parent's.
     epsilon : float or dict of str to float
     approximation_delta : float or None
-    group : (str, str) or None
-    sealed_delta : float or None
-        Delta of a child whose releases are made elsewhere; None: they are priced here.
 
     Raises
     ------
@@ -44,21 +34,13 @@ def make_grant(
     if epsilon is None:
         raise ValueError("epsilon=None: give the part of epsilon that the child may spend.")
     check_cap(epsilon, budget.names)
-    group = _checked_group(group)
-    for name, value in {"approximation_delta": approximation_delta, "delta": sealed_delta}.items():
-        if value is not None:
-            check_number(name, value, least=0)
+    if approximation_delta is not None:
+        check_number("approximation_delta", approximation_delta, least=0)
     levels = []
     for level in budget.levels:
         cap = as_float(epsilon if not isinstance(epsilon, dict) else epsilon[level.name])
-        if sealed_delta is not None:
-            delta = as_float(sealed_delta)
-            levels.append(
-                replace(level, epsilon=cap, delta=delta, approximation_delta=delta, amount=cap)
-            )
-        else:
-            levels.append(_child_level(level, cap, approximation_delta))
-    return Grant(tuple(levels), group, sealed_delta is not None)
+        levels.append(_child_level(level, cap, approximation_delta))
+    return Grant(tuple(levels))
 
 
 def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, float] | float:
@@ -103,15 +85,3 @@ def _child_level(level: LevelBudget, cap: float, approximation_delta: float | No
                 f"({level.approximation_delta:g})."
             )
     return replace(level, epsilon=cap, approximation_delta=share, amount=amount)
-
-
-def _checked_group(group: object) -> tuple[str, str] | None:
-    if group is None:
-        return None
-    names = list(group) if isinstance(group, tuple | list) else []
-    if len(names) != 2 or not all(is_text(name) and GROUP_SEPARATOR not in name for name in names):
-        raise ValueError(
-            f"group={group!r} must be a division of the people and a group of it, two names "
-            "without '/' and NUL: ('region', 'north')."
-        )
-    return names[0], names[1]

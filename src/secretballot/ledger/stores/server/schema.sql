@@ -159,7 +159,7 @@ BEGIN
         PERFORM NEW.state::json;
     ELSIF TG_TABLE_NAME = 'child' THEN
         IF octet_length(NEW.path) > 900 THEN
-            RAISE EXCEPTION 'the names of a child and its parents have 900 bytes';
+            RAISE EXCEPTION 'the name of a child has 900 bytes';
         END IF;
         PERFORM nullif(NEW.given, '')::json;
     ELSIF TG_TABLE_NAME = 'total' THEN
