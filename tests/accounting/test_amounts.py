@@ -113,7 +113,7 @@ def test_a_share_of_a_child_is_a_part_of_the_child():
     accountant = budget()
     child = accountant.child("team", epsilon=0.5)
     ANSWERS["quantiles"](child, share=0.25)
-    assert child.spent().share == pytest.approx(0.25, rel=1e-6)
+    assert 0.25 * (1 - 2e-6) < child.spent().share <= 0.25  # a millionth is kept for rounding
 
 
 def test_noise_of_its_own_needs_no_amount():
