@@ -2,7 +2,7 @@
 recommend_teachers: choosing settings beforehand
 ================================================
 
-How many teachers? How many public records? Which vote? Trying it out on private records would
+How many teachers? How many public records? Trying it out on private records would
 cost budget; :func:`~secretballot.ensemble.recommend_teachers` computes it from public numbers
 alone. You will see its advice, and whether it was good.
 """
@@ -24,14 +24,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import (
-    NoisyVoteLogisticRegression,
     PrivacyAccountant,
     PrivateTeacherEnsemble,
     load_adult,
-    recommend_mechanism,
     recommend_teachers,
 )
-from secretballot.inspection import BallotsDisplay
 
 # %%
 # What noise leaves of a vote
@@ -71,7 +68,7 @@ def accuracy(n_teachers):
     ensemble = PrivateTeacherEnsemble(
         make_pipeline(StandardScaler(), LogisticRegression(tol=0.01, max_iter=1_000)),
         n_teachers,
-        student=make_pipeline(StandardScaler(), NoisyVoteLogisticRegression()),
+        student=make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
         classes=[0, 1],
         accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
     )
@@ -85,23 +82,6 @@ for n_teachers, score in zip(tried, scores, strict=True):
     print(f"{n_teachers:5,} teachers: {score:.3f}")
 
 # %%
-# Several labels a record
-# -----------------------
-# For records that have several labels at once, :func:`~secretballot.ensemble.recommend_mechanism`
-# says which of three votes to take, from public numbers and a guess of how good teachers are.
-
-recommend_mechanism(
-    n_teachers=250,
-    n_labels=20,
-    n_queries=100,
-    epsilon=4.0,
-    delta=1e-5,
-    recall=0.7,
-    specificity=0.9,
-    n_positives=2,
-)
-
-# %%
 # The picture
 # -----------
 # Left: how likely it is that a label survives, if 60 to 100 % of the teachers agree. Right: what
@@ -110,10 +90,13 @@ recommend_mechanism(
 # gained, if anything. The points on the right vary by a percent or so from run to run.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharex=True, layout="constrained")
-display = BallotsDisplay.from_advice(advice, ax=axes[0])
-for line, style in zip(display.lines_, (":", "-.", "--", "-"), strict=False):
-    line.set_linestyle(style)
+sizes = [row.n_teachers for row in advice.rows]
+for share, style in zip(advice.rows[0].survival, (":", "-.", "--", "-"), strict=True):
+    survival = [row.survival[share] for row in advice.rows]
+    axes[0].plot(sizes, survival, f"o{style}", markersize=4, label=f"{share:.0%} agree")
+axes[0].axvline(advice.n_teachers, color="black", linewidth=0.8, linestyle="--")
 axes[0].legend(title="if", fontsize="small")
+axes[0].set(xscale="log", xlabel="teachers", ylabel="the majority survives the noise")
 axes[0].set_title(f"noise of {advice.rows[0].sigma:.0f} votes")
 axes[1].plot(tried, scores, "o-", color="#0072B2", linewidth=2)
 axes[1].axvline(advice.n_teachers, color="black", linewidth=0.8, linestyle="--")

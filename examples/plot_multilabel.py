@@ -32,9 +32,8 @@ from secretballot import (
     PrivateTeacherEnsemble,
     TauVoting,
     load_adult,
-    recommend_mechanism,
 )
-from secretballot.inspection import DependencyDisplay, label_scores
+from secretballot.inspection import label_scores
 from secretballot.mechanisms import PowersetVoting
 
 EPSILON, DELTA, N_TEACHERS, N_PUBLIC = 4.0, 1e-5, 250, 300
@@ -58,8 +57,8 @@ order = np.random.default_rng(0).permutation(len(X))
 public, test, private = np.split(order, [N_PUBLIC, N_PUBLIC + 7_000])
 
 # %%
-# Which vote? Advice beforehand
-# -----------------------------
+# Which vote?
+# -----------
 # 250 :term:`teachers <teacher>`, small models that are each trained on the records of 150 people,
 # vote on the public records; noise is added, and what is left of their votes is released.
 #
@@ -67,21 +66,6 @@ public, test, private = np.split(order, [N_PUBLIC, N_PUBLIC + 7_000])
 # - *tau* clips ballots: one that calls many facts true counts for each of them in part.
 # - *Powerset* takes one vote a record, between all 32 sets of facts.
 #
-# Advice needs no private record: public numbers, and a guess of how often teachers call a true
-# fact true, and a false one false.
-
-recommend_mechanism(
-    n_teachers=N_TEACHERS,
-    n_labels=len(FACTS),
-    n_queries=N_PUBLIC,
-    epsilon=EPSILON,
-    delta=DELTA,
-    recall=0.65,
-    specificity=0.8,
-    n_positives=2,
-)
-
-# %%
 # What each way costs
 # -------------------
 # The least noise with which 300 records fit the budget, for more and more facts. (The budget
@@ -150,8 +134,7 @@ for name, (of_labels, of_student) in scores.items():
 # Noise grows with the root of the number of facts for Binary, and hardly for the others. It is not
 # noise alone that decides: a set of facts that half of the ballots miss by one has few votes. With
 # five facts on which teachers are often wrong, voting on each is as good as any; with fifty it
-# would drown. All are worth less than was expected above: the guess that a teacher is right three
-# times of four, about anything, was kind. The figures on the right vary from run to run.
+# would drown. The figures on the right vary from run to run.
 
 STYLE = {
     "Binary": ("#0072B2", "o", "-"),
@@ -186,18 +169,6 @@ bars.set_xticks(place, list(scores))
 bars.set(ylim=(0.4, 0.9), ylabel="balanced accuracy", title="what five were good for")
 bars.legend(loc="upper right")
 figure.suptitle("Votes on every fact get dear; votes on sets don't")
-plt.show()
-
-# %%
-# Which facts go together
-# -----------------------
-# This is read off the released labels, and so is free.
-
-best = max(scores, key=lambda name: scores[name][0])
-display = DependencyDisplay.from_labels(
-    ensembles[best].pool_labels_, names=FACTS, condition="present"
-)
-display.ax_.set_title("Which facts go together, in the released labels")
 plt.show()
 
 # %%

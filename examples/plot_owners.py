@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import NoisyVoteLogisticRegression, PrivacyAccountant, PrivateTeacherEnsemble
+from secretballot import PrivacyAccountant, PrivateTeacherEnsemble
 from secretballot.scoring import price_score
 
 EPSILON, DELTA, N_PATIENTS = 1.0, 1e-5, 3_000
@@ -63,7 +63,7 @@ def fitted(unit, owners=None):
     ensemble = PrivateTeacherEnsemble(
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
         n_teachers=150,
-        student=make_pipeline(StandardScaler(), NoisyVoteLogisticRegression()),
+        student=make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
         classes=[0, 1],
         accountant=PrivacyAccountant(EPSILON, DELTA, unit=unit),
     )

@@ -29,7 +29,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot import (
-    NoisyVoteLogisticRegression,
     PrivacyAccountant,
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
@@ -48,8 +47,8 @@ EPSILONS = [0.3, 1.0, 3.0]
 # adds.
 #
 # :class:`~secretballot.ensemble.PrivateTeacherEnsemble` trains some hundred logistic regressions
-# on parts of the private records, and releases noisy winners of their votes; a student that knows
-# how noisy they are learns from them. ``n_teachers=None`` takes the number that is advised.
+# on parts of the private records, and releases noisy winners of their votes; a student learns from
+# them. ``n_teachers=None`` takes the number that is advised.
 
 frame = load_adult(complete_only=True, as_frame=True).data
 adult = load_adult(complete_only=True, one_hot=True)  # teachers need numbers
@@ -78,7 +77,7 @@ def by_teachers(teacher, student, X, y, X_public, epsilon):
 
 
 teacher = make_pipeline(StandardScaler(), LogisticRegression(tol=0.01, max_iter=1_000))
-student = make_pipeline(StandardScaler(), NoisyVoteLogisticRegression())
+student = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
 X, y = adult.data, adult.target
 census = {"logistic regression": [], "teachers": []}
 for epsilon in EPSILONS:

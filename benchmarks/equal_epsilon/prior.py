@@ -9,7 +9,7 @@ test rows of `sets`, one row replaced, delta 1e-5; differences from the logistic
 had all of the budget, on the same splits, with their standard errors. Teachers are trained once:
 their votes are kept in ``--votes``.
 
-feature     its log odds are a column more of a student that knows the noise of its labels
+feature     its log odds are a column more of a logistic student
 prior       a student that starts from them: log odds, their slope, intercept and columns are what
             the votes' exact likelihood says, with narrow normal priors around 1, 0 and 0
 unsure      the same; votes are bought on the quarter of the pool with the smallest log odds alone
@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_ndtr
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from students import ballots
 
 from secretballot import (
     GNMax,
-    NoisyVoteLogisticRegression,
     PrivacyAccountant,
     PrivateLogisticRegression,
     PublicData,
@@ -138,21 +138,20 @@ def run(folder: Path, name: str, pool: int, epsilon: float, seed: int) -> dict[s
         right = np.mean((scores > 0) == split.y_test)
         found[use] = [float(right), float(roc_auc_score(split.y_test, scores))]
 
-    def student(told: tuple[NDArray[np.int64], float], X: Vector, X_test: Vector) -> Vector:
-        model = NoisyVoteLogisticRegression(vote_noise=told[1])
-        return model.fit(X, told[0]).decision_function(X_test)
+    def student(winners: NDArray[np.int64], X: Vector, X_test: Vector) -> Vector:
+        return LogisticRegression(max_iter=1_000).fit(X, winners).decision_function(X_test)
 
     every = np.arange(pool)
     odds, tested = log_odds(split, epsilon, seed)
     judge("logistic regression", tested)
     judge("boosting", boosted(public, expit(odds), judged))
-    judge("votes", student(labels(1, every), public, judged))
+    judge("votes", student(labels(1, every)[0], public, judged))
     for share in SHARES:
         odds, tested = log_odds(split, part(epsilon, share), seed)
         judge(f"{share:g} logistic regression", tested)
         told = labels(1 - share, every)
         wide = [np.column_stack(each) for each in ((public, odds), (judged, tested))]
-        judge(f"{share:g} feature", student(told, *wide))
+        judge(f"{share:g} feature", student(told[0], *wide))
         unsure = np.argsort(np.abs(odds))[: pool // 4]
         bought = (("prior", every, told), ("unsure", unsure, labels(1 - share, unsure)))
         for use, rows, answers in bought:

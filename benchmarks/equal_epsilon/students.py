@@ -1,4 +1,4 @@
-"""Students that know the noise, numbers of teachers, balanced classes: logistic teachers' votes.
+"""Students, numbers of teachers, balanced classes: logistic teachers' votes.
 
     python benchmarks/equal_epsilon/students.py [--sets adult bank credit] [--seeds 5] [--quick]
                                                 [--votes DIR]
@@ -24,13 +24,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import GNMax, NoisyVoteLogisticRegression, PrivacyAccountant, load_adult
+from secretballot import GNMax, PrivacyAccountant, load_adult
 from secretballot.ensemble.advice import recommended_n_teachers
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 POOL, POOLS, EPSILONS, DRAWS = 2_000, (400, 2_000), (0.25, 0.5, 1.0, 2.0), 3
-SHOWN = 500
+SHOWN, STRENGTHS = 500, (1, 0.1)
 GRID = (50, 100, 250, 500, 1_000, 2_000)
 
 
@@ -99,16 +99,8 @@ def noise(epsilon, n_rows):
     return PrivacyAccountant(epsilon, 1e-5).calibrate(GNMax, n_rows, n_columns=2).sigma
 
 
-def students(vote_noise):
-    return {
-        "plain": LogisticRegression(max_iter=1_000),
-        "plain, C=.1": LogisticRegression(C=0.1, max_iter=1_000),
-        "knows noise": NoisyVoteLogisticRegression(vote_noise=vote_noise),
-    }
-
-
-def accuracies(folder, name, seeds, n_teachers, weight, n_rows, epsilon, chosen):
-    """Accuracy of each student, shape (n_seeds * DRAWS, n_students)."""
+def accuracies(folder, name, seeds, n_teachers, weight, n_rows, epsilon, strengths=(1,)):
+    """Accuracy of the student with each C, shape (n_seeds * DRAWS, n_students)."""
     sigma, found = noise(epsilon, n_rows), []
     for seed in range(seeds):
         X, y, test, pool, _ = data(name, seed)
@@ -120,12 +112,10 @@ def accuracies(folder, name, seeds, n_teachers, weight, n_rows, epsilon, chosen)
             gap = 2 * counts - n_teachers + rng.normal(scale=np.sqrt(2) * sigma, size=n_rows)
             labels = (gap > 0).astype(int)
             if len(np.unique(labels)) < 2:
-                found.append([np.mean(y[test] == labels[0])] * len(chosen))
+                found.append([np.mean(y[test] == labels[0])] * len(strengths))
                 continue
-            made = students(sigma / n_teachers)
-            found.append(
-                [made[student].fit(learned, labels).score(judged, y[test]) for student in chosen]
-            )
+            made = [LogisticRegression(C=C, max_iter=1_000).fit(learned, labels) for C in strengths]
+            found.append([student.score(judged, y[test]) for student in made])
     return np.array(found)
 
 
@@ -134,33 +124,32 @@ def shown(values):
 
 
 def compare_students(folder, seeds):
-    chosen = ["plain", "plain, C=.1", "knows noise"]
-    print(f"\nadult, {SHOWN} teachers\nrows   epsilon  " + "".join(f"{s:<18}" for s in chosen))
+    names = [f"C={C:g}" for C in STRENGTHS]
+    print(f"\nadult, {SHOWN} teachers\nrows   epsilon  " + "".join(f"{s:<18}" for s in names))
     for n_rows in POOLS:
         for epsilon in EPSILONS:
-            found = accuracies(folder, "adult", seeds, SHOWN, None, n_rows, epsilon, chosen)
+            found = accuracies(folder, "adult", seeds, SHOWN, None, n_rows, epsilon, STRENGTHS)
             print(f"{n_rows:<7}{epsilon:<9g}" + "".join(f"{shown(each):<18}" for each in found.T))
 
 
 def compare_numbers(folder, name, seeds, weight, grid):
-    student = "knows noise"
-    print(f"\n{name}, class_weight={weight}, student that {student}\nrows   teachers", end="")
+    print(f"\n{name}, class_weight={weight}\nrows   teachers", end="")
     print("".join(f"  epsilon {epsilon:<8g}" for epsilon in EPSILONS))
     n_private = len(data(name, 0)[4])
     for n_rows in POOLS:
         usual = {
-            epsilon: recommended_n_teachers(n_private, n_rows, noise(epsilon, n_rows))
+            epsilon: recommended_n_teachers(n_private, n_rows, noise(epsilon, n_rows), 2)
             for epsilon in EPSILONS
         }
         for n_teachers in grid:
             cells = [
-                accuracies(folder, name, seeds, n_teachers, weight, n_rows, epsilon, [student])
+                accuracies(folder, name, seeds, n_teachers, weight, n_rows, epsilon)
                 for epsilon in EPSILONS
             ]
             print(f"{n_rows:<7}{n_teachers:<8}" + "".join(f"  {shown(each)}" for each in cells))
         cells = []
         for epsilon, n_teachers in usual.items():
-            asked = [n_teachers, weight, n_rows, epsilon, [student]]
+            asked = [n_teachers, weight, n_rows, epsilon]
             cells.append(f"  {shown(accuracies(folder, name, seeds, *asked))}")
         print(f"{n_rows:<7}{'usual':<8}" + "".join(cells), list(usual.values()), flush=True)
 

@@ -19,14 +19,12 @@ from secretballot.accounting import BudgetExceededError as BudgetExceededError
 from secretballot.accounting import LedgerError as LedgerError
 from secretballot.accounting import PrivacyAccountant as PrivacyAccountant
 from secretballot.datasets import load_adult as load_adult
-from secretballot.ensemble import NoisyVoteLogisticRegression as NoisyVoteLogisticRegression
 from secretballot.ensemble import PrivateLabels as PrivateLabels
 from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
 from secretballot.ensemble import PublicData as PublicData
 from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
-from secretballot.ensemble import recommend_mechanism as recommend_mechanism
 from secretballot.ensemble import recommend_teachers as recommend_teachers
 from secretballot.linear import PrivateLinearRegression as PrivateLinearRegression
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -83,7 +82,6 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
-    "LinearClassifierMixin",
     "Options",
     "ShortParameterErrors",
     "StrOptions",

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.inspection import BallotsDisplay, BudgetDisplay, LabelsDisplay, show_progress
+from secretballot.inspection import BudgetDisplay, LabelsDisplay, show_progress
 from secretballot.mechanisms import GNMax
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -112,7 +112,6 @@ def test_pictures_that_tell_of_votes_say_so(accounting, capsys):
         BudgetDisplay.from_accountant(model.accountant),
         BudgetDisplay.from_accountant(model.accountant, against="time"),
         LabelsDisplay.from_estimator(model, n_rows=2, accounting="renyi"),
-        BallotsDisplay.from_estimator(model),
     ]
     for picture in pictures:
         # Also where they are drawn again.
@@ -121,7 +120,7 @@ def test_pictures_that_tell_of_votes_say_so(accounting, capsys):
             assert cautioned == (accounting == "data_dependent")
     # Noise that was named is public.
     model.set_params(mechanism=model.mechanism_)
-    assert "sensitive" not in BallotsDisplay.from_estimator(model).ax_.get_title()
+    assert "sensitive" not in LabelsDisplay.from_estimator(model, n_rows=2).ax_.get_title()
     with pytest.raises(ValueError, match="accountant=None: there is no budget to mark"):
         LabelsDisplay.from_estimator(model.set_params(accountant=None))
     plt.close("all")

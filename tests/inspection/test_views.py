@@ -29,10 +29,9 @@ from secretballot._views import (
 from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, audit_epsilon
 from secretballot.collaboration import Agreement, Answer
-from secretballot.ensemble import PrivateLabels, recommend_mechanism, recommend_teachers
+from secretballot.ensemble import PrivateLabels, recommend_teachers
 from secretballot.mechanisms import GNMax
 from secretballot.publication import PublishedEpsilon
-from secretballot.quantification import recommend_publisher
 from secretballot.scoring import (
     PrivateConfusion,
     PrivateRegressionScore,
@@ -151,18 +150,6 @@ SHOWN = {
     "several labels": multilabel,
     "teachers": lambda: recommend_teachers(
         n_private=2_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[]
-    ),
-    "votes": lambda: recommend_mechanism(
-        n_teachers=50,
-        n_labels=4,
-        n_queries=10,
-        epsilon=8,
-        delta=1e-5,
-        recall=0.8,
-        specificity=0.9,
-    ),
-    "publisher": lambda: recommend_publisher(
-        [[0.9, 0.1], [0.1, 0.9]], sizes=[600, 70], distortion=0.6
     ),
     "audit": audit,
     "pair": lambda: audit().pairs[0],

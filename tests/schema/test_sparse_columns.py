@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from secretballot import (
     LabelProportionsClassifier,
     MMDClassRatioEstimator,
-    NoisyVoteLogisticRegression,
     PrivacyAccountant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
@@ -60,10 +59,8 @@ def linear(features):
     return PrivateLogisticRegression(features, classes=[0, 1], **budget())
 
 
-def teachers(learner, student=None):
-    return PrivateTeacherEnsemble(
-        learner, 20, student=student or learner, classes=[0, 1], **budget()
-    )
+def teachers(learner):
+    return PrivateTeacherEnsemble(learner, 20, student=learner, classes=[0, 1], **budget())
 
 
 SELECTED = make_pipeline(
@@ -81,7 +78,6 @@ MODELS = {
     "teachers": lambda pool: teachers(LogisticRegression()),
     "selected columns": lambda pool: teachers(SELECTED),
     "encoded columns": lambda pool: teachers(make_table_pipeline(LogisticRegression(), pool)),
-    "a model of noise": lambda pool: teachers(LogisticRegression(), NoisyVoteLogisticRegression()),
 }
 
 

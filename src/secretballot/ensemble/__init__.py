@@ -31,27 +31,16 @@ from secretballot.ensemble._teacher_ballots import training_failure as training_
 from secretballot.ensemble._teachers import Shard as Shard
 from secretballot.ensemble._teachers import train_teacher as train_teacher
 from secretballot.ensemble._votes import collect_votes as collect_votes
-from secretballot.ensemble.advice import (
-    ExpectedVote,
-    MechanismAdvice,
-    NoiseAgainstBallots,
-    TeacherAdvice,
-    recommend_mechanism,
-    recommend_teachers,
-)
-from secretballot.ensemble.advice import agreement as agreement
+from secretballot.ensemble.advice import NoiseAgainstBallots, TeacherAdvice, recommend_teachers
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels
 from secretballot.ensemble.individual import level_names as level_names
-from secretballot.ensemble.student import NoisyVoteLogisticRegression, PrivateChoice, PublicStudent
+from secretballot.ensemble.student import PrivateChoice, PublicStudent
 from secretballot.ensemble.tables import TableEncoder, make_table_pipeline
 
 __all__ = [
-    "ExpectedVote",
-    "MechanismAdvice",
     "NoiseAgainstBallots",
-    "NoisyVoteLogisticRegression",
     "PrivateChoice",
     "PrivateLabels",
     "PrivateTeacherEnsemble",
@@ -64,7 +53,6 @@ __all__ = [
     "Weighting",
     "make_table_pipeline",
     "recommend_teachers",
-    "recommend_mechanism",
 ]
 
 published(globals())

@@ -30,7 +30,7 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
-from secretballot.ensemble.advice import expected_survival, vote_noise
+from secretballot.ensemble.advice import expected_survival
 from secretballot.ensemble.individual import Levels, Plan
 from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
@@ -147,7 +147,6 @@ def _run(
             classes=data.target.classes,
             unanswered=ensemble.unanswered,
             randomness=labelling.randomness,
-            vote_noise=vote_noise(mechanism, data.facts.plan, len(labels.labels)),
         )
         fitted.train_student = train
         if ensemble.student is not None:

@@ -86,13 +86,9 @@ class AxesDisplay(PanelsDisplay, ABC):
         -------
         self
         """
-        (self.ax_,) = self._open_axes(ax, size=self._figure_size())
+        (self.ax_,) = self._open_axes(ax)
         self._draw_on(self.ax_)
         return self
-
-    def _figure_size(self) -> tuple[float, float] | None:
-        """Return the size of a new figure in inches; None for matplotlib's default."""
-        return None
 
     @abstractmethod
     def _draw_on(self, ax: Axes) -> None:

@@ -145,13 +145,8 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
     )
 
 
-def dense(table: Matrix) -> NDArray[Any]:
-    """Return a table as an array."""
-    return np.asarray(table.toarray() if isinstance(table, (sparray, spmatrix)) else table)
-
-
 def _labels(name: str, table: Matrix, values: tuple[int, ...]) -> NDArray[np.int64]:
-    labels = dense(table)
+    labels = np.asarray(table.toarray() if isinstance(table, (sparray, spmatrix)) else table)
     if labels.ndim != 2 or labels.shape[1] == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}; pass one row per query and one column per label."

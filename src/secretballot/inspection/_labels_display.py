@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_integer
 from secretballot.accounting import EVERYONE, price_plan
-from secretballot.divergences import Floats
+from secretballot.divergences import Floats, NoisyMax
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.inspection._axes import (
     AxesDisplay,
@@ -66,10 +66,6 @@ class LabelsDisplay(AxesDisplay):
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         One for each curve.
-
-    See Also
-    --------
-    BallotsDisplay : Effect of the noise on votes.
 
     Examples
     --------
@@ -243,11 +239,8 @@ def _max_rows(mechanism: Mechanism) -> int:
 
 def _is_noisy_max(mechanism: Mechanism) -> bool:
     """Check for one noisy maximum of the counts of classes."""
-    return (
-        [len(law) for law in mechanism.laws().values()] == [1]
-        and not mechanism.multilabel
-        and mechanism.noise_share(1) is not None
-    )
+    moves = [[type(step.move) for step in law] for law in mechanism.laws().values()]
+    return moves == [[NoisyMax]] and not mechanism.multilabel
 
 
 def _with_few_classes(mechanism: Mechanism, n_columns: int) -> tuple[Mechanism, int | None]:

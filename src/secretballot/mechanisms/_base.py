@@ -104,14 +104,6 @@ class Mechanism(ABC):
         """Standard deviation of the Gaussian noise on each count; None for other noise."""
         return getattr(self, "sigma", None)
 
-    def noise_share(self, n_votes: float) -> float | None:
-        """Compute the noise on the votes of a class as a share of all ballots.
-
-        None unless the outcome is the class, or each label, with the largest noisy count.
-        """
-        del n_votes
-        return None
-
     def check_n_labels(self, n_labels: int) -> None:
         """Refuse a number of labels that the mechanism was not made for."""
         self.counting(n_labels)

@@ -127,10 +127,6 @@ class BinaryVoting(LabelVoting):
             for group, law in vote.items()
         }
 
-    def noise_share(self, n_votes: float) -> float:
-        del n_votes
-        return float(self.sigma / self.n_votes)
-
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the ballots for each label as floats, or raise `ValueError`."""
         positives = super().check_counts(counts)

@@ -73,10 +73,6 @@ class GNMax(Mechanism):
             for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items()
         }
 
-    def noise_share(self, n_votes: float) -> float:
-        """Compute the noise on the votes of a class as a share of all ballots."""
-        return float(self.sigma / n_votes)
-
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes that are small enough for the noise, or raise `ValueError`."""
         votes = check_count_spacing(self.sigma, super().check_counts(counts))

@@ -147,9 +147,6 @@ class RoundRobin(Mechanism):
     def expected_votes(self) -> float | None:
         return self.mechanism.expected_votes
 
-    def noise_share(self, n_votes: float) -> float | None:
-        return self.mechanism.noise_share(n_votes)
-
     def check_n_labels(self, n_labels: int) -> None:
         self.mechanism.check_n_labels(n_labels)
 

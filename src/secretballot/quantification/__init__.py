@@ -5,7 +5,6 @@ from secretballot.quantification._adapters import PerBag, QuapyQuantifier
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
 from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
 from secretballot.quantification.publishing import publish_proportions
@@ -25,13 +24,11 @@ __all__ = [
     "MisfitWarning",
     "PerBag",
     "PublishedProportions",
-    "PublisherAdvice",
     "QuapyQuantifier",
     "RatioDiagnostics",
     "RatioInterval",
     "SoftmaxClassRatioEstimator",
     "publish_proportions",
-    "recommend_publisher",
 ]
 
 published(globals())

@@ -11,7 +11,6 @@ from secretballot.accounting import PrivacyStatement
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bag_ids import bag_rows
 from secretballot.quantification._bag_types import BagId, BagIndex, Floats, Integers
-from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,10 +82,6 @@ class PublishedProportions:
     def covariance(self) -> Floats:
         """Return the covariance of each bag's noise, shape (n_bags, n_classes, n_classes)."""
         return self.mechanism.covariance(self.proportions, self.sizes)
-
-    def advice(self) -> PublisherAdvice:
-        """Report on the number, the size and the skew of the bags."""
-        return recommend_publisher(self.proportions, self.sizes, self.expected_distortion)
 
     def __repr__(self) -> str:
         return (

@@ -86,17 +86,11 @@ def recommend_teachers(
     -------
     advice : TeacherAdvice
         Table (print it, or ``advice.frame()``), estimator and number of teachers, with a reason.
-        `BallotsDisplay` draws it.
 
     Raises
     ------
     ValueError
         If a number is out of range, or a number of teachers leaves some without rows.
-
-    See Also
-    --------
-    recommend_mechanism : Mechanism for several labels a row.
-    secretballot.inspection.BallotsDisplay : Plot.
 
     Notes
     -----
@@ -184,7 +178,7 @@ def _reason(
         )
     if unanimous < MIN_SURVIVAL:
         return (
-            f"{text} Single labels are next to worthless; a student of them all may still learn: "
-            "one that knows the noise (NoisyVoteLogisticRegression)."
+            f"{text} Single labels are next to worthless; a well regularised student of them all "
+            "may still learn."
         )
     return text

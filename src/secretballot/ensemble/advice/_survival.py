@@ -213,15 +213,6 @@ def _teachers_text(plan: Plan, n_people: int | None) -> str:
     return f"{teachers} (of {plan.rows_per_teacher(n_people):,} rows)"
 
 
-def vote_noise(mechanism: Mechanism, plan: Plan, n_rows: int) -> float | None:
-    """Return the noise on the votes of a class, or label, as a share of all ballots.
-
-    Mean over the numbers of ballots that occur in turns; None for other kinds of votes.
-    """
-    n_votes = np.unique(plan.total_weight(mechanism, min(n_rows, _ROUND)).astype(float))
-    return mechanism.noise_share(float(n_votes.mean()))
-
-
 @singledispatch
 def _correct_probability(move: Move, step: Step, state: NDArray[Any]) -> NDArray[np.float64] | None:
     """Compute the probability that a move answers unanimous votes correctly; None if unknown."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MAJORITIES = (0.6, 0.75, 0.9, 1.0)
 
 
-def agreement(share: float) -> str:
+def _agreement(share: float) -> str:
     """Describe a majority with a share of the ballots."""
     return "all teachers agree" if share == 1 else f"{share:.0%} agree"
 
@@ -93,10 +93,6 @@ class TeacherAdvice(Shown):
         Number of teachers of an ensemble that labels the whole pool.
     reason : str
         The advice in words.
-
-    See Also
-    --------
-    secretballot.inspection.BallotsDisplay : Plot.
     """
 
     rows: tuple[NoiseAgainstBallots, ...]
@@ -107,7 +103,7 @@ class TeacherAdvice(Shown):
     def _view(self) -> View:
         shares = list(self.rows[0].survival)
         headings = ["public rows", "teachers", "rows each", "sigma"]
-        headings += [f"if {agreement(share)}" for share in shares] + ["evidence"]
+        headings += [f"if {_agreement(share)}" for share in shares] + ["evidence"]
         cells: list[list[Cell]] = [
             [
                 f"{row.n_public:,}",

@@ -1,9 +1,6 @@
 """Students: training on released labels, the choice among several, and publication."""
 
 from secretballot.ensemble.student._fit_student import fit_student
-from secretballot.ensemble.student._noisy_vote_logistic_regression import (
-    NoisyVoteLogisticRegression,
-)
 from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._student_choice import StudentChoice, labels_share
@@ -17,7 +14,6 @@ from secretballot.ensemble.student._trial import try_student
 __all__ = [
     "NO_STUDENT",
     "UNFITTED",
-    "NoisyVoteLogisticRegression",
     "PrivateChoice",
     "PublicStudent",
     "StudentChoice",

@@ -29,12 +29,8 @@ def fit_student(
     classes: Classes,
     unanswered: str,
     randomness: Randomness,
-    vote_noise: float | None = None,
 ) -> Any:
-    """Train a student on positions of classes, or on labels; -1 marks those not answered.
-
-    Parameters `vote_noise` of the student that are None are set to the noise of the votes.
-    """
+    """Train a student on positions of classes, or on labels; -1 marks those not answered."""
     if not labels.answered.any():
         raise ValueError(
             f"not one of the {len(labels.answered)} rows of X_public was answered, so there is "
@@ -44,12 +40,6 @@ def fit_student(
     seeded = clone(student)
     if randomness.seeded:
         seed_estimator(seeded, randomness.student(), keep=True)
-    noise_parameters = [
-        name
-        for name, value in seeded.get_params(deep=True).items()
-        if name.rsplit("__", 1)[-1] == "vote_noise" and value is None
-    ]
-    seeded.set_params(**dict.fromkeys(noise_parameters, vote_noise))
     if not isinstance(classes, list):
         return _fit_on_classes(seeded, X_public, labels, classes, unanswered)
     learner = single_label_learner(seeded)

@@ -1,4 +1,4 @@
-"""Pictures of what labels cost, and of what the noise leaves of votes."""
+"""Pictures of what labels cost, and of what was spent."""
 
 import pickle
 import sys
@@ -14,8 +14,8 @@ from secretballot.accounting import (
     plan_rows,
     price_plan,
 )
-from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
-from secretballot.inspection import BallotsDisplay, BudgetDisplay, LabelsDisplay
+from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.inspection import BudgetDisplay, LabelsDisplay
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 
@@ -116,48 +116,16 @@ def test_budgets_of_levels_are_marked():
     assert {text.get_text() for text in display.ax_.texts} == {r"\$a\$", "b"}
 
 
-def test_ballots_of_an_advice():
-    advice = recommend_teachers(n_private=3_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[4])
-    ax = plt.subplots()[1]
-    display = BallotsDisplay.from_advice(advice, ax=ax)
-    assert display.ax_ is ax
-    drawn = {line.get_label(): line.get_ydata() for line in display.lines_}
-    whole = [row.survival[0.9] for row in advice.rows if row.n_public == 16]
-    assert list(drawn["90% agree"]) == whole
-    fewer = BallotsDisplay.from_advice(advice, n_public=4)
-    assert {row.n_public for row in fewer.rows} == {4}
-    with pytest.raises(ValueError, match=r"n_public=5 is none of the numbers in advice: \[4, 16\]"):
-        BallotsDisplay.from_advice(advice, n_public=5)
-
-
-def test_ballots_of_an_ensemble(fitted):
-    display = BallotsDisplay.from_estimator(fitted)
-    assert display.n_teachers == 60
-    (own,) = [row for row in display.rows if row.n_teachers == 60]
-    # Of two classes the gap is 12 ballots at 60 %, beside noise of sqrt(2) * 12.
-    noise = np.random.default_rng(0).normal(scale=12.0, size=(200_000, 2))
-    won = ((noise + [36, 24]).argmax(axis=1) == 0).mean()
-    assert own.survival[0.6] == pytest.approx(won, abs=6 * 0.5 / np.sqrt(200_000))
-    assert own.sigma == 12.0
-
-
-def test_mechanisms_that_are_not_drawn(fitted):
+def test_unfitted_ensembles_and_levels(fitted):
     from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
 
-    for kind in (BallotsDisplay, LabelsDisplay):
-        for unfitted in (clone(fitted), PrivateLogisticRegression()):
-            with pytest.raises(NotFittedError):
-                kind.from_estimator(unfitted)
+    for unfitted in (clone(fitted), PrivateLogisticRegression()):
+        with pytest.raises(NotFittedError):
+            LabelsDisplay.from_estimator(unfitted)
     other = clone(fitted)
     vars(other).update(vars(fitted))
-    for mechanism in (
-        ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=1),
-        GNMax(sigma=12.0, ballots={"a": 1, "b": 2}),
-    ):
-        other.mechanism_ = mechanism
-        with pytest.raises(ValueError, match=f"mechanism_={type(mechanism).__name__}.*not drawn"):
-            BallotsDisplay.from_estimator(other)
+    other.mechanism_ = GNMax(sigma=12.0, ballots={"a": 1, "b": 2})
     # Levels have curves of their own, and the pool no one price.
     display = LabelsDisplay.from_estimator(other, n_rows=20)
     assert {name.split(", ")[1] for name in display.curves} == {"a", "b"}
@@ -208,27 +176,20 @@ def test_lines_are_seen_on_a_dark_ground(fitted):
     with plt.style.context("dark_background"):
         displays = [
             BudgetDisplay.from_accountant(fitted.accountant),
-            BallotsDisplay.from_estimator(fitted),
             LabelsDisplay.from_estimator(fitted, n_rows=2),
         ]
         for display in displays:
             assert {"k", "black"}.isdisjoint(line.get_color() for line in display.ax_.lines)
 
 
-@pytest.mark.parametrize(
-    "display", [LabelsDisplay({}, delta=1e-5), BallotsDisplay([], n_teachers=1)]
-)
-def test_without_matplotlib(monkeypatch, display):
+def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"install secretballot\[plot\]"):
-        display.plot()
+        LabelsDisplay({}, delta=1e-5).plot()
 
 
 def test_displays_are_pickled_with_their_figures(fitted):
-    for display in (
-        LabelsDisplay.from_estimator(fitted, n_rows=4),
-        BallotsDisplay.from_estimator(fitted),
-    ):
-        again = pickle.loads(pickle.dumps(display))
-        assert again.ax_.get_title() == display.ax_.get_title()
-        assert again.ax_.xaxis.get_major_formatter()(1000.0) == "1,000"
+    display = LabelsDisplay.from_estimator(fitted, n_rows=4)
+    again = pickle.loads(pickle.dumps(display))
+    assert again.ax_.get_title() == display.ax_.get_title()
+    assert again.ax_.xaxis.get_major_formatter()(1000.0) == "1,000"
