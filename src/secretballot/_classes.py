@@ -21,12 +21,12 @@ def named_classes(classes: ArrayLike) -> NDArray[Any]:
             f"classes has shape {labels.shape}; give a list of labels, not a "
             f"{type(classes).__name__}: classes=['no', 'yes']."
         )
-    if len({isinstance(label, str | bytes) for label in classes}) > 1:
-        raise ValueError(_MIXED.format(name="classes"))
     if any(label is None or label != label for label in labels.tolist()):
         raise ValueError(
             f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
         )
+    if len({isinstance(label, str | bytes) for label in classes}) > 1:
+        raise ValueError(_MIXED.format(name="classes"))
     sorted_labels = sorted_classes(labels, "classes")
     if len(sorted_labels) != len(labels):
         raise ValueError(f"classes={labels.tolist()!r} names a class twice.")

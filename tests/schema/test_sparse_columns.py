@@ -92,7 +92,7 @@ def test_sparse_columns_are_read_as_dense_ones(kind, model):
         private, public = rows.astype(private_type), pool.astype(public_type)
         fitted = MODELS[model](public).fit(private, Y, X_public=PublicData(public))
         predicted += [fitted.predict(pool.astype(form)) for form in types[0] + types[1]]
-        assert fitted.score_private(private, Y).n == N
+        assert fitted.score_private(private, Y, share=0.05).n == N
     for other in predicted:
         np.testing.assert_allclose(other, predicted[0], atol=1e-6)
 
@@ -147,7 +147,7 @@ def test_a_column_of_texts(private, public):
     y = GOOD[rows.index] if hasattr(rows, "index") and private == "shuffled" else GOOD
     model = teachers(TEXTS).fit(rows, y, X_public=PublicData(FORMS[public](ASKED)))
     assert model.score(COMMENTS, GOOD) == 1.0
-    assert model.score_private(rows, y).accuracy > 0.8
+    assert model.score_private(rows, y, share=0.05).accuracy > 0.8
 
 
 def test_a_column_of_texts_among_its_own_public_rows_is_found():

@@ -92,7 +92,7 @@ def test_a_confusion_matrix_with_its_intervals():
 
 def test_classes_are_sorted_in_whatever_order_they_are_named():
     sorted_matrix, other = (
-        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=classes, random_state=0)
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=classes, share=0.5, random_state=0)
         for classes in ([0, 1, 2], [2, 0, 1])
     )
     assert other.classes.tolist() == [0, 1, 2]
@@ -107,10 +107,10 @@ def test_texts_on_one_side_and_numbers_on_the_other_are_refused(truth, predicted
     accountant = budget(4.0)
     truth, predicted = 300 * list(truth), np.tile(predicted, 300)
     with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
-        score_private(accountant, truth, predicted)
+        score_private(accountant, truth, predicted, share=0.05)
     classes = sorted(set(predicted.tolist()))
     with pytest.raises(ValueError, match="Mix of label input types.*NOT FOR PUBLICATION"):
-        confusion_private(accountant, truth, predicted, classes=classes)
+        confusion_private(accountant, truth, predicted, classes=classes, share=0.05)
     assert not accountant.entries()
     # One label of the other type is a wrong answer, and nothing else.
     truth[1:] = predicted[1:].tolist()
@@ -119,7 +119,7 @@ def test_texts_on_one_side_and_numbers_on_the_other_are_refused(truth, predicted
 
 def test_classes_of_texts_and_numbers_are_refused():
     with pytest.raises(ValueError, match="classes mixes labels"):
-        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=[0, 1, "2"])
+        confusion_private(budget(4.0), TRUTH, PREDICTED, classes=[0, 1, "2"], share=0.05)
 
 
 def test_a_class_without_rows_has_no_recall():

@@ -93,7 +93,7 @@ def test_a_mechanism_instance_is_used_unchanged():
 )
 @pytest.mark.parametrize("with_accountant", [True, False], ids=["an accountant", "none"])
 def test_a_mechanism_beyond_epsilon_or_delta_is_refused(mechanism, message, with_accountant):
-    accountant = budget(5.0, 0.5) if with_accountant else None
+    accountant = budget(5.0, 0.1) if with_accountant else None
     with pytest.raises(ValueError, match=message):
         publish_proportions(bags_of([50, 40]), [0, 1], 0.1, 1e-6, mechanism, accountant=accountant)
     assert not with_accountant or not accountant.entries()
