@@ -49,7 +49,7 @@ def order_labels(y: Any, names: list[Any] | None) -> Any:
         If there are other columns.
     """
     columns = list(getattr(y, "columns", ()))
-    if not names or columns in ([], names, list(range(len(columns)))):
+    if not names or columns in ([], names):
         return y
     if len(columns) != len(names) or set(columns) != set(names):
         raise ValueError(

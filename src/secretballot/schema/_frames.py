@@ -203,15 +203,14 @@ def _remedy_of_columns(names: list[Any] | None, table_names: list[Any] | None, n
 
 
 def column_names(X: ArrayLike) -> list[Any] | None:
-    """Return the names of columns; None if they have none, or are numbered 0, 1, 2 and so on."""
-    names = list(getattr(X, "columns", ()))
-    return None if not names or names == list(range(len(names))) else names
+    """Return the names of columns of a data frame, which may be numbers; None of an array."""
+    return list(getattr(X, "columns", ())) or None
 
 
 def match_order(X_public: Any, X: Any) -> Any:
-    """Return public rows with their columns in the order of private ones, where both are named.
+    """Return public rows with their columns in the order of private ones, if both are data frames.
 
-    Warns where only one of them has names.
+    Warns if only one of them is, and has other names than 0, 1, 2 and so on.
     """
     is_list = isinstance(X, list | tuple)  # without names, whatever its rows are
     if not container_kind(X_public) or (not is_list and not container_kind(X)):
@@ -220,7 +219,8 @@ def match_order(X_public: Any, X: Any) -> Any:
     if names is not None and private_names is not None:
         is_reordered = names != private_names and Counter(names) == Counter(private_names)
         return X_public[private_names] if is_reordered else X_public
-    if names != private_names and row_shape(X_public) == row_shape(X):
+    numbered = list(range((*row_shape(X), 0)[0]))
+    if (names or private_names) not in (None, numbered) and row_shape(X_public) == row_shape(X):
         first, second = ("X_public", "X") if private_names is None else ("X", "X_public")
         warn(
             f"{first} has names of columns and {second} has none: columns go by their position. "

@@ -173,6 +173,13 @@ class RowSchema:
         columns = columns_of(table)
         return [columns[index] for index in column_order(self.names, self.shape[0], table, name)]
 
+    def order_frame(self, X: Any, name: str = "X") -> Any:
+        """Return a data frame with its columns in the public order; other tables as they are."""
+        if self.names is None or not hasattr(X, "columns"):
+            return X
+        positions = column_order(self.names, self.shape[0], X, name)
+        return X if positions == sorted(positions) else _safe_indexing(X, positions, axis=1)
+
     def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
         """Convert rows to the order and the types of public rows.
 
