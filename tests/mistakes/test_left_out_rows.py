@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.mistakes._mistake import ALL, LABELS, POOL, TARGETS, N, X, numbers
+from tests.mistakes._mistake import ALL, LABELS, POOL, TARGETS, N, X, logistic, numbers
 
 from secretballot import PrivacyAccountant
 from secretballot.scoring import score_private
@@ -26,17 +26,17 @@ def test_other_rows_of_labels_are_warned_of_before_anything_is_paid(make):
     assert not accountant.entries()
 
 
-def test_other_rows_of_owners(make=ALL[0]):
+def test_other_rows_of_owners():
     accountant = PrivacyAccountant(10.0, 1e-5, unit="owner")
-    owners, y = pd.Series(np.arange(len(ROWS))), target(make)[ROWS.index]
+    owners, y = pd.Series(np.arange(len(ROWS))), target(logistic)[ROWS.index]
     with pytest.raises(UserWarning, match="owners " + WARNED):
-        make(accountant, epsilon=4.0).fit(ROWS, y, owners=owners, X_public=POOL)
+        logistic(accountant, epsilon=4.0).fit(ROWS, y, owners=owners, X_public=POOL)
     assert not accountant.entries()
 
 
-def test_other_rows_of_scores(make=ALL[0]):
-    accountant, y = PrivacyAccountant(10.0, 1e-5), target(make)
-    fitted = make(accountant, epsilon=4.0).fit(TABLE, y, X_public=POOL)
+def test_other_rows_of_scores():
+    accountant, y = PrivacyAccountant(10.0, 1e-5), target(logistic)
+    fitted = logistic(accountant, epsilon=4.0).fit(TABLE, y, X_public=POOL)
     n_entries = len(accountant.entries())
     with pytest.raises(UserWarning, match="y " + WARNED):
         fitted.score_private(ROWS, y[: len(ROWS)], share=0.1)
@@ -45,8 +45,8 @@ def test_other_rows_of_scores(make=ALL[0]):
     assert len(accountant.entries()) == n_entries
 
 
-def test_the_remedies_and_arrays_pass(make=ALL[0]):
-    y = target(make)
+def test_the_remedies_and_arrays_pass():
+    y = target(logistic)
     kept = y[ROWS.index]
     for rows, labels in (
         (ROWS, kept),
@@ -55,4 +55,4 @@ def test_the_remedies_and_arrays_pass(make=ALL[0]):
         (ROWS.to_numpy(), kept),
         (ROWS, kept.tolist()),
     ):
-        make(PrivacyAccountant(10.0, 1e-5), epsilon=4.0).fit(rows, labels, X_public=POOL)
+        logistic(PrivacyAccountant(10.0, 1e-5), epsilon=4.0).fit(rows, labels, X_public=POOL)
