@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from secretballot._errors import warn
+
 
 def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") -> None:
     """Raise ValueError if two objects of pandas have different indexes.
 
     Rows are matched by position: each of the `values`, called `name` in the message, would be
-    another row's. An index 0, 1, 2, ... may have been made anew, unless the other has the same
-    labels in another order.
+    another row's. An index 0, 1, 2, ... may have been made anew: it is warned of, unless the other
+    has the same labels in another order.
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(values, "index", None)
@@ -32,6 +34,12 @@ def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") 
             f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
             "if the order is right as it is."
         )
+    warn(
+        f"{name} has other index labels than {name_of_X}, and rows are matched by position: if "
+        "rows were left out of one of them alone, each value is another row's. Leave them out of "
+        f"both, and then call reset_index(drop=True) of both, or pass {name}.to_numpy() if the "
+        "order is right as it is."
+    )
 
 
 def order_labels(y: Any, names: list[Any] | None) -> Any:
@@ -49,7 +57,7 @@ def order_labels(y: Any, names: list[Any] | None) -> Any:
         If there are other columns.
     """
     columns = list(getattr(y, "columns", ()))
-    if not names or columns in ([], names, list(range(len(columns)))):
+    if not names or columns in ([], names):
         return y
     if len(columns) != len(names) or set(columns) != set(names):
         raise ValueError(

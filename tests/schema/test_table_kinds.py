@@ -121,7 +121,7 @@ def test_rows_of_several_dimensions():
     fitted.score_private(images, Y[:200], sigma=200.0)
     fitted.score_private(images.tolist(), Y[:200], sigma=200.0)
     for other in (images[:, :2], X, images[..., None]):
-        with pytest.raises(ValueError, match="X_public must have the columns of X"):
+        with pytest.raises(ValueError, match="X has . columns, and the fit had 3"):
             fitted.score_private(other, Y[: len(other)], sigma=200.0)
     for pool in (POOL, frame(POOL)):
         with pytest.raises(ValueError, match="X_public must have the columns of X"):

@@ -372,7 +372,8 @@ class PrivateTeacherEnsemble(
     def _set_fitted(self, fitted: EnsembleFit) -> None:
         """Set the attributes of a fit, as far as it has come."""
         if fitted.data is not None and fitted.labelling is not None:
-            self._labelling, self._row_schema = fitted.labelling, fitted.data.schema
+            self._labelling, schema = fitted.labelling, fitted.data.schema
+            self._row_schema = None if schema is None else schema.of_fitted()
             self.classes_ = fitted.data.target.classes
             self.n_teachers_ = fitted.data.facts.plan.n_teachers
             self.__dict__.update(fitted.data.features)

@@ -159,8 +159,20 @@ def row_shape(X: Any) -> tuple[int, ...]:
     return (len(first),) if hasattr(first, "__len__") and not isinstance(first, str) else ()
 
 
-def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -> list[int]:
+def column_order(
+    names: list[Any] | None, width: int, X: ArrayLike, name: str, *, fitted: bool = False
+) -> list[int]:
     """Return the positions of the named columns in a table; without names, all in order.
+
+    Parameters
+    ----------
+    names : list or None
+    width : int
+    X : table
+    name : str
+        Name of the table in errors.
+    fitted : bool, default=False
+        Whether the names are those of an earlier fit, and not of ``X_public`` in this one.
 
     Raises
     ------
@@ -169,49 +181,58 @@ def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -
     """
     table_names = column_names(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] != width:
-        remedy = _remedy_of_columns(names, table_names, name)
+    missing, extra = list[Any](), list[Any]()
+    if names is not None and table_names is not None:
+        missing = [column for column in names if column not in table_names]
+        extra = [column for column in table_names if column not in names]
+    has_width = len(shape) == 2 and shape[1] == width
+    if fitted and (missing or extra or not has_width):
+        raise ValueError(_unlike_fit(missing, extra, shape, width, name))
+    if not has_width:
         raise ValueError(
             f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
-            f"X_public has {width} columns.{remedy}"
+            f"X_public has {width} columns."
+            + _leave_out("X_public", missing)
+            + _leave_out(name, extra)
         )
-    if names is None or table_names is None or names == table_names:
-        return list(range(width))
-    missing = [name for name in names if name not in table_names]
-    extra = [name for name in table_names if name not in names]
-    if missing or extra or len(set(table_names)) < width:
+    if missing or extra:
         raise ValueError(
             f"X_public must have the columns of X, in any order: {name} lacks {missing[:5]!r}, "
             f"and X_public lacks {extra[:5]!r}."
         )
-    return [table_names.index(name) for name in names]
-
-
-def _remedy_of_columns(names: list[Any] | None, table_names: list[Any] | None, name: str) -> str:
-    """Return a remedy that names the columns which one of two tables does not have."""
     if names is None or table_names is None:
-        return ""
-    texts = []
-    for table, columns, counterparts in (
-        ("X_public", names, table_names),
-        (name, table_names, names),
-    ):
-        extra = [column for column in columns if column not in counterparts]
-        if extra:
-            texts.append(f" Leave them out: {table}.drop(columns={extra[:5]!r}).")
-    return "".join(texts)
+        return list(range(width))
+    return [table_names.index(column) for column in names]
+
+
+def _unlike_fit(
+    missing: list[Any], extra: list[Any], shape: tuple[int, ...], width: int, name: str
+) -> str:
+    """Return the error of a table that has other columns than a fit had."""
+    if missing:
+        text = f"{name} lacks the columns {missing[:5]!r} of the fit. Give all of its columns."
+    elif extra:
+        text = f"{name} has the columns {extra[:5]!r}, which the fit had not."
+    elif len(shape) == 2:
+        text = f"{name} has {shape[1]} columns, and the fit had {width}. Give all of its columns."
+    else:
+        text = f"{name} has the shape {tuple(shape)}, and the fit had {width} columns."
+    return text + _leave_out(name, extra)
+
+
+def _leave_out(table: str, columns: list[Any]) -> str:
+    return f" Leave them out: {table}.drop(columns={columns[:5]!r})." if columns else ""
 
 
 def column_names(X: ArrayLike) -> list[Any] | None:
-    """Return the names of columns; None if they have none, or are numbered 0, 1, 2 and so on."""
-    names = list(getattr(X, "columns", ()))
-    return None if not names or names == list(range(len(names))) else names
+    """Return the names of columns of a data frame, which may be numbers; None of an array."""
+    return list(getattr(X, "columns", ())) or None
 
 
 def match_order(X_public: Any, X: Any) -> Any:
-    """Return public rows with their columns in the order of private ones, where both are named.
+    """Return public rows with their columns in the order of private ones, if both are data frames.
 
-    Warns where only one of them has names.
+    Warns if only one of them is, and has other names than 0, 1, 2 and so on.
     """
     is_list = isinstance(X, list | tuple)  # without names, whatever its rows are
     if not container_kind(X_public) or (not is_list and not container_kind(X)):
@@ -220,7 +241,8 @@ def match_order(X_public: Any, X: Any) -> Any:
     if names is not None and private_names is not None:
         is_reordered = names != private_names and Counter(names) == Counter(private_names)
         return X_public[private_names] if is_reordered else X_public
-    if names != private_names and row_shape(X_public) == row_shape(X):
+    numbered = list(range((*row_shape(X), 0)[0]))
+    if (names or private_names) not in (None, numbered) and row_shape(X_public) == row_shape(X):
         first, second = ("X_public", "X") if private_names is None else ("X", "X_public")
         warn(
             f"{first} has names of columns and {second} has none: columns go by their position. "

@@ -66,6 +66,8 @@ class RowSchema:
         Shape of a row.
     sample : table or None
         Sample of the public rows, as read; None if only kinds were declared.
+    fitted : bool, default=False
+        Whether it belongs to a fitted model, whose rows come without ``X_public``: for errors.
     """
 
     columns: tuple[ColumnSchema, ...]
@@ -73,6 +75,7 @@ class RowSchema:
     container: str
     shape: tuple[int, ...]
     sample: Any = None
+    fitted: bool = False
 
     @classmethod
     def of(
@@ -151,6 +154,10 @@ class RowSchema:
         ]
         return cls(tuple(columns), names, container, (len(columns),))
 
+    def of_fitted(self) -> RowSchema:
+        """Return the schema for the rows that a fitted model is asked about."""
+        return replace(self, fitted=True)
+
     @property
     def left_out(self) -> dict[Any, int]:
         """Number of categories, by column, that a public type lists and no public row shows."""
@@ -171,7 +178,17 @@ class RowSchema:
             self._check_shape(table, name)
             return list(table.reshape(len(table), -1).T)
         columns = columns_of(table)
-        return [columns[index] for index in column_order(self.names, self.shape[0], table, name)]
+        return [columns[index] for index in self._column_order(table, name)]
+
+    def order_frame(self, X: Any, name: str = "X") -> Any:
+        """Return a data frame with its columns in the public order; other tables as they are."""
+        if self.names is None or not hasattr(X, "columns"):
+            return X
+        positions = self._column_order(X, name)
+        return X if positions == sorted(positions) else _safe_indexing(X, positions, axis=1)
+
+    def _column_order(self, X: ArrayLike, name: str) -> list[int]:
+        return column_order(self.names, self.shape[0], X, name, fitted=self.fitted)
 
     def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
         """Convert rows to the order and the types of public rows.
@@ -235,10 +252,14 @@ class RowSchema:
         if X.shape[1:] == self.shape:
             return
         shapes = f" (a row has the shapes {self.shape} and {X.shape[1:]})"
-        raise ValueError(
-            f"X_public must have the columns of X: X_public has {self.shape[0]} features, and "
-            f"{name} has {(*X.shape, 0)[1]}{shapes if len(self.shape) > 1 or X.ndim > 2 else ''}."
+        n_columns = (*X.shape, 0)[1]
+        text = (
+            f"{name} has {n_columns} columns, and the fit had {self.shape[0]}"
+            if self.fitted
+            else f"X_public must have the columns of X: X_public has {self.shape[0]} features, and "
+            f"{name} has {n_columns}"
         )
+        raise ValueError(f"{text}{shapes if len(self.shape) > 1 or X.ndim > 2 else ''}.")
 
     def _read_sparse(self, X: Any, name: str) -> ReadRows:
         """Convert a sparse table in place, to the one layout that its numbers have."""

@@ -54,6 +54,21 @@ def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str
         )
 
 
+def check_no_fractions(labels: ArrayLike, name: str) -> None:
+    """Refuse labels of which most are numbers with fractions, which are hardly classes.
+
+    A few of them change nothing: they are wrong answers.
+    """
+    cells = _as_table(labels, name).ravel().tolist()
+    n_fractions = sum(isinstance(cell, float) and cell % 1 > 0 for cell in cells)
+    if 2 * n_fractions > len(cells):
+        raise ValueError(
+            f"{name} holds numbers with fractions, and score_private compares classes, which are "
+            "right only where they are equal. Take regression_score_private for numbers, or "
+            f"give the classes as texts. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+
+
 def _label_type(label: object) -> str:
     if isinstance(label, str | bytes):
         return "texts"

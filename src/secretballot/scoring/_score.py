@@ -10,11 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting import Share
-from secretballot.scoring._answers import check_label_types, right_answers
+from secretballot.scoring._answers import (
+    check_label_types,
+    check_no_fractions,
+    right_answers,
+)
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
-from secretballot.scoring._scored_rows import ScoredRows, TableScores
+from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_given_order
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -124,8 +128,9 @@ def score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If no amount is given, shapes differ, one of both holds texts and the other numbers, or
-        owners and the accountant's unit don't go together; nothing is spent.
+        If no amount is given, shapes or the order of two indexes differ, one of both holds texts
+        and the other numbers, most of one are numbers with fractions, or owners and the
+        accountant's unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -147,8 +152,11 @@ def score_private(
     '1.0%'
     """
     noise = NoiseChoice.of_answer("score_private", epsilon, share, sigma, level)
+    check_given_order(y_true, y_pred, owners)
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
     check_label_types(y_true, y_pred, ("y_true", "y_pred"))
+    check_no_fractions(y_true, "y_true")
+    check_no_fractions(y_pred, "y_pred")
     scored = TableScores(y_true, y_pred, people)
     return release_accuracy(accountant, scored, noise, random_state)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._owner_hash import KEY_SIZE
+from secretballot._row_order import check_row_order
 from secretballot.distributed import BucketRows, Buckets, PrivateParts, target_errors
 from secretballot.scoring._answers import check_foreign_labels, count_foreign
 from secretballot.scoring._people import People
@@ -46,6 +47,12 @@ class ScoredRows(ABC):
     def close(self) -> None:
         """Delete what was written for the score."""
         return
+
+
+def check_given_order(y_true: ArrayLike, y_pred: ArrayLike, owners: ArrayLike | None) -> None:
+    """Refuse predictions and owners with the rows of the labels in another order."""
+    check_row_order("y_pred", y_pred, y_true, "y_true")
+    check_row_order("owners", owners, y_true, "y_true")
 
 
 @dataclass(frozen=True)

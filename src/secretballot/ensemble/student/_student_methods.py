@@ -112,6 +112,11 @@ class StudentMethods:
         none = self.student is None
         check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
+    def _student_rows(self, X: Rows) -> Any:
+        """Return rows with the columns of the public ones; scikit-learn reads names alone."""
+        table = matching_rows(self, X, "X")
+        return table if self._row_schema is None else self._row_schema.order_frame(table)
+
     @_StudentMethod
     def predict(self, X: Rows) -> NDArray[Any]:
         """Predict with the student. Free: it learned from released labels only.
@@ -126,7 +131,7 @@ class StudentMethods:
             Class labels; of several labels a row, 1 for those that are present.
         """
         self._check_student()
-        return self.to_student().predict(matching_rows(self, X, "X"))
+        return self.to_student().predict(self._student_rows(X))
 
     @_StudentMethod
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
@@ -142,7 +147,7 @@ class StudentMethods:
             Probability of each class in the order of ``classes_``, or of each label.
         """
         self._check_student()
-        return self.to_student().predict_proba(matching_rows(self, X, "X"))
+        return self.to_student().predict_proba(self._student_rows(X))
 
     @_StudentMethod
     def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:

@@ -116,8 +116,8 @@ class ColumnChoice:
         elif width != self.n_columns:
             self.check_width(X, name)
             raise ValueError(
-                f"X_public must have the columns of X: {name} has {width} columns, and "
-                f"{self.n_columns} are needed, of which columns= reads {len(positions)}."
+                f"{name} has {width} columns, and {self.n_columns} are needed, of which columns= "
+                f"reads {len(positions)}."
             )
         selected: ArrayLike = _safe_indexing(table, positions, axis=1)
         return selected

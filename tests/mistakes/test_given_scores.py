@@ -1,0 +1,50 @@
+"""Mistakes with labels and predictions that are scored outside of estimators."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.mistakes._mistake import LABELS, TARGETS
+
+from secretballot import PrivacyAccountant
+from secretballot.scoring import confusion_private, regression_score_private, score_private
+
+Y, AMOUNTS = pd.Series(LABELS), pd.Series(TARGETS)
+OTHER = Y.sample(frac=1, random_state=0)
+
+
+def confusion(*arguments, **settings):
+    return confusion_private(*arguments, classes=[0, 1], **settings)
+
+
+def regression(*arguments, **settings):
+    return regression_score_private(*arguments, target_bounds=(-6, 6), **settings)
+
+
+@pytest.mark.parametrize("score", [score_private, confusion, regression])
+def test_predictions_or_owners_of_other_rows(score):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match=r"y_pred has the index of y_true in another order.*\.loc"):
+        score(accountant, Y, OTHER, share=0.1)
+    by_owner = PrivacyAccountant(1.0, 1e-5, unit="owner")
+    owners = pd.Series(np.arange(len(Y)), index=OTHER.index)
+    with pytest.raises(ValueError, match="owners has the index of y_true in another order"):
+        score(by_owner, Y, Y.to_numpy(), owners=owners, share=0.1)
+    assert not accountant.entries()
+    assert not by_owner.entries()
+
+
+@pytest.mark.parametrize("predicted", [AMOUNTS * 1.01, AMOUNTS.to_numpy(), AMOUNTS.round()])
+def test_numbers_with_fractions_as_classes(predicted):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="y_true holds numbers with fractions.*regression_score_"):
+        score_private(accountant, AMOUNTS, predicted, share=0.1)
+    with pytest.raises(ValueError, match="y_pred holds numbers with fractions.*regression_score_"):
+        score_private(accountant, AMOUNTS.round(), AMOUNTS, share=0.1)
+    assert not accountant.entries()
+
+
+def test_a_label_with_a_fraction_among_classes_is_a_wrong_answer():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    one = Y.astype(float)
+    one[0] = 0.5
+    score_private(accountant, one, LABELS.astype(float), share=0.1)
