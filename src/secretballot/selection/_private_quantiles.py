@@ -161,8 +161,9 @@ def private_quantiles(
 
     Before, a noisy count of the people without a value within the bounds of a column (the largest
     of all columns, with noise of 4 or 8 % of the people) is released, an entry of its own in the
-    ledger. Where it would cost more than 1 % of the release, below some 470 people at epsilon 1 and
-    delta 1e-5, there is none, and such columns are paid for.
+    ledger; above a quarter of the people it warns. Where it would cost more than 1 % of the
+    release, below some 470 people at epsilon 1 and delta 1e-5, there is none, and such columns are
+    paid for.
 
     References
     ----------
