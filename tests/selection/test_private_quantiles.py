@@ -462,3 +462,9 @@ def test_a_spent_budget_is_refused():
 def test_an_accountant_is_required():
     with pytest.raises(TypeError, match="PrivacyAccountant"):
         private_quantiles(np.zeros(3), bounds=(0, 1), accountant=None, share="rest")
+
+
+def test_a_list_of_numbers_is_a_column():
+    ages = [30, 40.0, None, 50] * 500
+    released = private_quantiles(ages, 0.5, bounds=(0, 100), accountant=budget(20.0), share="rest")
+    assert released.values[0, 0] == pytest.approx(40, abs=1)

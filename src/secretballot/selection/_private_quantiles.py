@@ -250,10 +250,13 @@ def _check_noise(error: float, counted: RankSums) -> None:
 
 
 def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:
-    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    try:
+        levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    except (TypeError, ValueError):  # a word, a dict, lists of different lengths
+        levels = np.empty(0)
     if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
         raise ValueError(
-            f"q={quoted(q)} must hold levels between 0 and 1, both excluded: the least and the "
-            "largest value depend on single people. Use 0.01 and 0.99, say."
+            f"q={quoted(q)} must hold levels between 0 and 1, both excluded, such as 0.5 for the "
+            "median. The least and the largest value depend on single people. Use 0.01 and 0.99."
         )
     return levels
