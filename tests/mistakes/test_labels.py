@@ -1,5 +1,7 @@
 """Mistakes with labels and targets."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -221,3 +223,16 @@ def test_a_score_with_a_few_other_labels(fitted):
     with pytest.warns(UserWarning, match="217 of 650 labels in y are none of .*wrong answers"):
         assert fitted.score_private(X, few, share=0.05).accuracy < 0.8
     fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9), share=0.05)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+@pytest.mark.parametrize("kind", [pd.DataFrame, np.asarray, np.ndarray.tolist, csr_array])
+def test_the_remedy_of_one_hot_labels(make, kind):
+    names, y = ["yes", "no"], kind(np.column_stack([LABELS, 1 - LABELS]))
+    model = make(PrivacyAccountant(4.0, 1e-5), classes=["no", "yes"])
+    with pytest.raises(ValueError, match="one-hot table.*pass numpy") as error:
+        model.fit(X, y, X_public=POOL)
+    remedy = re.search(r"pass (numpy\.take\(.*?axis=1\)\))", str(error.value))[1]
+    y = eval(remedy, {"numpy": np, "names": names, "y": y})
+    np.testing.assert_array_equal(y, WORDS)
+    model.fit(X, y, X_public=POOL)
