@@ -126,6 +126,12 @@ MISTAKES = (
         budget={"unit": "owner"},
     ),
     quantiles("in percent", "must hold levels between 0 and 1.*Use 0.01", q=[25, 50]),
+    quantiles(
+        "years as bounds of dates",
+        r"the column 0 holds times, and bounds\[0\] are none.*\('2020-01-01', '2024-12-31'\)",
+        pd.Series(pd.date_range("2015", periods=N)),
+        bounds=(2015, 2025),
+    ),
     quantiles("a word", "q='median' must hold levels between 0 and 1.*such as 0.5", q="median"),
     quantiles("levels by column", "q=.* must hold levels between 0 and 1", q={"age": 0.5}),
     quantiles(
