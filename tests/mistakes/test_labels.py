@@ -103,6 +103,21 @@ MISTAKES = (
         (logistic,),
         class_weight={"yes": 2.0},
     ),
+    *(
+        labels(
+            f"{name}={value} of one class a row",
+            f"{name}=.* is for several labels a row.*class_weight=",
+            LABELS,
+            (logistic,),
+            **{name: value},
+        )
+        for name, value in (
+            ("label_threshold", "rate"),
+            ("label_threshold", 0.3),
+            ("label_threshold", [0.3, 0.7]),
+            ("label_rate", 0.1),
+        )
+    ),
     labels(
         "balanced labels of several columns",
         "label_threshold='rate'",
@@ -220,8 +235,12 @@ def test_a_score_with_missing_labels(fitted, score, missing):
 
 def test_a_score_with_a_few_other_labels(fitted):
     few = np.where(np.arange(N) % 3, LABELS, 9)
-    with pytest.warns(UserWarning, match="217 of 650 labels in y are none of .*wrong answers"):
+    message = "217 of 650 labels in y are none of .*wrong answers, and recalls leave them out"
+    with pytest.warns(UserWarning, match=message):
         assert fitted.score_private(X, few, share=0.05).accuracy < 0.8
+    with pytest.warns(UserWarning, match=message):
+        confusion = fitted.confusion_private(X, few, share=0.2)
+    assert confusion.accuracy < 0.8 < confusion.balanced_accuracy
     fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9), share=0.05)
 
 
