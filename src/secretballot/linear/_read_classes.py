@@ -80,8 +80,8 @@ def _check_no_label_settings(model: PrivateLogisticRegression) -> None:
         value = getattr(model, name)
         if np.any(np.asarray(value) != default):
             raise ValueError(
-                f"{name}={quoted(value)} is for several labels a row, and y has one class a row. Leave "
-                "it out; class_weight= moves the predictions of classes."
+                f"{name}={quoted(value)} is for several labels a row, and y has one class a row. "
+                "Leave it out; class_weight= moves the predictions of classes."
             )
 
 
