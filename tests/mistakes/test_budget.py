@@ -1,5 +1,9 @@
 """Mistakes with the budget: its size, its unit, and what a fit may spend of it."""
 
+import re
+import warnings
+
+import numpy as np
 import pytest
 from tests.mistakes._mistake import (
     ALL,
@@ -241,3 +245,24 @@ def test_a_score_of_few_rows_is_too_dear_and_the_budget_not_used_up():
         model.score_private(X[:20], LABELS[:20], sigma=1.0)
     assert "used up" not in str(e.value)
     model.score_private(X, LABELS, sigma=model.price_score(len(LABELS)).sigma)
+
+
+@pytest.mark.parametrize("of", ["budget", "fit"])
+@pytest.mark.parametrize(
+    ("epsilon", "order"),
+    [(0.003, "gaussian"), (0.05, "gaussian"), (0.03, "renyi"), (0.02, np.inf)],
+)
+@pytest.mark.parametrize("make", ALL)
+def test_the_remedy_of_a_larger_epsilon(make, epsilon, order, of):
+    def fit(epsilon):
+        given = PrivacyAccountant(epsilon if of == "budget" else 4.0, 1e-5, order=order)
+        settings = {} if of == "budget" else {"epsilon": epsilon}
+        model = make(given, check_public_rows=False, **settings)
+        model.fit(X, TARGETS if make is numbers else LABELS, X_public=POOL)
+
+    with pytest.raises(BudgetExceededError, match="times the epsilon") as error:
+        fit(epsilon)
+    factor = float(re.search(r"(\S+) times the epsilon", str(error.value))[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(factor * epsilon)

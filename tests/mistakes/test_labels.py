@@ -1,5 +1,7 @@
 """Mistakes with labels and targets."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,6 +102,21 @@ MISTAKES = (
         LABELS,
         (logistic,),
         class_weight={"yes": 2.0},
+    ),
+    *(
+        labels(
+            f"{name}={value} of one class a row",
+            f"{name}=.* is for several labels a row.*class_weight=",
+            LABELS,
+            (logistic,),
+            **{name: value},
+        )
+        for name, value in (
+            ("label_threshold", "rate"),
+            ("label_threshold", 0.3),
+            ("label_threshold", [0.3, 0.7]),
+            ("label_rate", 0.1),
+        )
     ),
     labels(
         "balanced labels of several columns",
@@ -218,6 +235,23 @@ def test_a_score_with_missing_labels(fitted, score, missing):
 
 def test_a_score_with_a_few_other_labels(fitted):
     few = np.where(np.arange(N) % 3, LABELS, 9)
-    with pytest.warns(UserWarning, match="217 of 650 labels in y are none of .*wrong answers"):
+    message = "217 of 650 labels in y are none of .*wrong answers, and recalls leave them out"
+    with pytest.warns(UserWarning, match=message):
         assert fitted.score_private(X, few, share=0.05).accuracy < 0.8
+    with pytest.warns(UserWarning, match=message):
+        confusion = fitted.confusion_private(X, few, share=0.2)
+    assert confusion.accuracy < 0.8 < confusion.balanced_accuracy
     fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9), share=0.05)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+@pytest.mark.parametrize("kind", [pd.DataFrame, np.asarray, np.ndarray.tolist, csr_array])
+def test_the_remedy_of_one_hot_labels(make, kind):
+    names, y = ["yes", "no"], kind(np.column_stack([LABELS, 1 - LABELS]))
+    model = make(PrivacyAccountant(4.0, 1e-5), classes=["no", "yes"])
+    with pytest.raises(ValueError, match="one-hot table.*pass numpy") as error:
+        model.fit(X, y, X_public=POOL)
+    remedy = re.search(r"pass (numpy\.take\(.*?axis=1\)\))", str(error.value))[1]
+    y = eval(remedy, {"numpy": np, "names": names, "y": y})
+    np.testing.assert_array_equal(y, WORDS)
+    model.fit(X, y, X_public=POOL)

@@ -31,6 +31,8 @@ VISITS = {"park": 900.0, "pool": 800.0, "zoo": 3.0}
 EVENTS = pd.DataFrame({"person": [1, 1, 2], "item": ["park", "zoo", "park"]})
 BAGS = Bags.from_groups(None, LABELS, groups=np.arange(N) % 12)
 AGES = X[:, 0]
+#: Of 4,000 cells, half hold a comma and can't be read.
+WRITTEN = pd.DataFrame({"amount": np.linspace(0, 2_000, 4_000)}).map("{:,.2f}".format)
 
 
 def items(name, message, counts=VISITS, k=1, **options):
@@ -80,10 +82,17 @@ def unfitted(name, message, call):
     return Mistake(f"before fit: {name}", message, call)
 
 
+def amounts(accountant, table):
+    return private_quantiles(table, 0.5, bounds=(0, 5_000), accountant=accountant, share="rest")
+
+
 MISTAKES = (
     items("their number forgotten", "k=None .*say how many", k=None),
     items("more than there are", "k=10 .* ask for fewer", k=10),
     items("a number as text", "k='2' must be an integer", k="2"),
+    items(
+        "a number as text, of a stable set", "k='3' must be an integer", k="3", mechanism="stable"
+    ),
     items("none", "k=0 must be an integer of at least 1", k=0),
     items("names without counts", "pass one number for each item", ["park", "zoo"]),
     items("raw events", "counts has dtype object; pass numbers", EVENTS),
@@ -117,6 +126,35 @@ MISTAKES = (
         budget={"unit": "owner"},
     ),
     quantiles("in percent", "must hold levels between 0 and 1.*Use 0.01", q=[25, 50]),
+    quantiles(
+        "years as bounds of dates",
+        r"the column 0 holds times, and bounds\[0\] are none.*\('2020-01-01', '2024-12-31'\)",
+        pd.Series(pd.date_range("2015", periods=N)),
+        bounds=(2015, 2025),
+    ),
+    quantiles("a word", "q='median' must hold levels between 0 and 1.*such as 0.5", q="median"),
+    quantiles("levels by column", "q=.* must hold levels between 0 and 1", q={"age": 0.5}),
+    quantiles(
+        "levels of each column", "q=.* must hold levels between 0 and 1", q=[[0.1], [0.2, 0.3]]
+    ),
+    quantiles(
+        "bounds and rows in each other's place",
+        r"bounds has shape \(650,\); give one pair \(low, high\)",
+        (-4, 4),
+        bounds=AGES,
+    ),
+    *(
+        Mistake(
+            f"quantiles: commas in thousands of {of}",
+            rf"about \d\d% of the rows.*{column}.*no numbers.*to_numeric",
+            lambda a, table=table: amounts(a, table),
+            found="for 1 %",
+        )
+        for of, column, table in (
+            ("a column", "the column 'amount'", WRITTEN),
+            ("one of two columns", "a column", WRITTEN.assign(other=1.0)),
+        )
+    ),
     quantiles("least and largest value", "depend on single people. Use 0.01", q=[0, 1]),
     quantiles("bounds the wrong way round", "give .low, high., low below high", bounds=(4, -4)),
     quantiles(
@@ -266,3 +304,9 @@ def test_the_command_line(words, message, capsys):
     assert code
     said = "".join(capsys.readouterr())
     assert re.search(message, said, re.DOTALL)
+
+
+def test_the_remedy_of_cells_that_are_no_numbers():
+    X = WRITTEN.assign(amount=pd.to_numeric(WRITTEN["amount"].str.replace(",", "")))
+    released = amounts(PrivacyAccountant(4.0, 1e-5), X)
+    assert released.values[0, 0] == pytest.approx(1_000, abs=50)

@@ -161,6 +161,19 @@ MISTAKES = (
         },
         models=LINEAR,
     ),
+    *(
+        Mistake(
+            f"numbers as bounds of {kind}",
+            rf"the column 'job' holds {kind}, and bounds\['job'\] are none.*{remedy}",
+            data={"X": JOBS.assign(job=cells), "X_public": None},
+            settings={"bounds": {**dict.fromkeys(COLUMNS, (-5, 5)), "job": (2015, 2025)}},
+            models=LINEAR,
+        )
+        for kind, remedy, cells in (
+            ("times", r"\('2020-01-01', '2024-12-31'\)", pd.date_range("2015", periods=N)),
+            ("durations", "Timedelta", pd.to_timedelta(np.arange(N), unit="D")),
+        )
+    ),
     Mistake("levels of one budget", "Open it with one per level", data={"budgets": ["strict"] * N}),
     levels(
         "an unknown level", r"budgets\[0\]='lax' is not a level.*'strict', 'generous'", ["lax"] * N

@@ -14,6 +14,7 @@ from secretballot.divergences import gaussian_budget
 from secretballot.selection import RankGrid, private_quantiles, private_top_k
 from secretballot.selection._rank_grid import prefix_root
 
+half_outside = pytest.mark.filterwarnings("ignore:about .* have no value within the bounds")
 seeded = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 
 LEVELS = np.linspace(0.1, 0.9, 9)
@@ -131,6 +132,7 @@ def test_ends_of_bins_rise_between_the_bounds():
         assert (edges[0], edges[-1]) == (low, high)
 
 
+@half_outside
 def test_missing_cells_have_no_rank():
     X = columns(20_000, 2)
     X[::2, 0] = np.nan
@@ -176,6 +178,7 @@ def test_a_column_without_a_value_within_bounds_is_refused_for_a_small_charge(n_
     assert charged == pytest.approx(1 / json.loads(entry.mechanism)["sigma"] ** 2, rel=1e-6)
 
 
+@half_outside
 @pytest.mark.parametrize(("n_rows", "share"), [(600, "rest"), (5_000, 0.2)])
 def test_half_of_a_column_within_bounds_is_enough(n_rows, share):
     table = outside(n_rows, "missing")
@@ -459,3 +462,9 @@ def test_a_spent_budget_is_refused():
 def test_an_accountant_is_required():
     with pytest.raises(TypeError, match="PrivacyAccountant"):
         private_quantiles(np.zeros(3), bounds=(0, 1), accountant=None, share="rest")
+
+
+def test_a_list_of_numbers_is_a_column():
+    ages = [30, 40.0, None, 50] * 500
+    released = private_quantiles(ages, 0.5, bounds=(0, 100), accountant=budget(20.0), share="rest")
+    assert released.values[0, 0] == pytest.approx(40, abs=1)

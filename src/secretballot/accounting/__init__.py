@@ -15,6 +15,7 @@ from secretballot.accounting._answer_amount import Share as Share
 from secretballot.accounting._answer_amount import answer_scope as answer_scope
 from secretballot.accounting._answer_amount import check_amount as check_amount
 from secretballot.accounting._budget_view import budget_view as budget_view
+from secretballot.accounting._epsilon_factor import epsilon_factor as epsilon_factor
 from secretballot.accounting._random import is_seeded as is_seeded
 from secretballot.accounting._random import noise_generator as noise_generator
 from secretballot.accounting._release_words import entry_text as entry_text

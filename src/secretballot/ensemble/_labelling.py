@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from secretballot._errors import BudgetExceededError, warn
-from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.accounting import PrivacyAccountant, Reservation, Scope, epsilon_factor
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
 from secretballot.ensemble._parameter_checks import warn_settings
@@ -123,7 +124,15 @@ class Labelling:
         sigma = sigmas[-1]
         withhold = count_is_private(accountant)
         check_noise(
-            make, sigma, plan, n_columns, n_queries, n_people, learns=learns, withhold=withhold
+            make,
+            sigma,
+            plan,
+            n_columns,
+            n_queries,
+            n_people,
+            learns=learns,
+            epsilon_factor=partial(epsilon_factor, accountant, self.scope),
+            withhold=withhold,
         )
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated

@@ -24,9 +24,11 @@ class PublicData:
     X : {array-like, sparse matrix, DataFrame} of shape (n_queries, n_features)
         The public rows.
     may_be_private : bool, default=False
-        Whether rows of private people may be among them. Estimators refuse public rows that are
-        private rows of theirs; True accepts them, and the privacy statement says that the guarantee
-        does not cover what is shown of these rows.
+        Whether rows of private people may be among them. Estimators refuse a pool that shares
+        memory with their private rows, has most of its index labels in common with the same cells,
+        or has ten rows and more that are private rows too, each the only one of its kind in both
+        tables (more, where rows have twins by chance). Fewer copies pass. True accepts all, and the
+        privacy statement says that the guarantee does not cover what is shown of these rows.
 
     Examples
     --------

@@ -134,10 +134,13 @@ def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, 
     if y.ndim == 2:
         declared = _declared_labels(classes)
         if classes is not None and (declared is None or declared.n_labels != y.shape[1]):
+            table = "y.toarray()" if issparse(y) else "numpy.asarray(y)"
             raise ValueError(
                 f"classes={classes!r} is not what y has, {y.shape[1]} labels that are present or "
                 f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}. "
-                "If each row has one class (a one-hot table), pass y.argmax(axis=1)."
+                "If each row has one class (a one-hot table), pass "
+                f"numpy.take(names, {table}.argmax(axis=1)), where names lists the class of each "
+                "column of y."
             )
         # The number of columns of y is public, as its number of rows is.
         return LabelTarget(y.shape[1]), False

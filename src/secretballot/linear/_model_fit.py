@@ -173,7 +173,7 @@ def _run(
         n_columns=len(data.names),
         n_public=n_public,
     )
-    check_signal(size.signal, data.n_units)
+    check_signal(size.signal, data.n_units, accountant, scope)
     warn_weak_signal(size.signal, response)
     n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)

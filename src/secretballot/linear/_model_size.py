@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from secretballot._errors import BudgetExceededError
+from secretballot.accounting import epsilon_factor
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant, Scope
 
 #: Bins grow as a power of the signal-to-noise ratio; the constants are measured
 #: (`benchmarks/equal_epsilon/rule.py` prints others beside them).
@@ -42,7 +47,7 @@ def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
     return 2 * n_people / (sigma * norm)
 
 
-def check_signal(signal: float, n_units: int) -> None:
+def check_signal(signal: float, n_units: int, accountant: PrivacyAccountant, scope: Scope) -> None:
     """Raise BudgetExceededError if the noise would drown the signal of all rows.
 
     Parameters
@@ -51,6 +56,9 @@ def check_signal(signal: float, n_units: int) -> None:
         See `signal_to_noise`.
     n_units : int
         Rows or owners.
+    accountant : PrivacyAccountant
+    scope : Scope
+        Scope of the fit.
     """
     if signal >= _LEAST_SIGNAL:
         return
@@ -59,8 +67,8 @@ def check_signal(signal: float, n_units: int) -> None:
         f"noise that fits what may be spent would drown what {n_units} private rows (or owners) "
         f"say together: their mean stands out of it {signal:.2g} times, and {_LEAST_SIGNAL:g} "
         "times are needed to learn more than the frequent class. Nothing was released or spent. "
-        f"Use about {math.ceil(n_units * factor)} rows, {factor:.2g} times the epsilon, or fewer "
-        "columns."
+        f"Use about {math.ceil(n_units * factor)} rows, "
+        f"{epsilon_factor(accountant, scope, factor):g} times the epsilon, or fewer columns."
     )
 
 

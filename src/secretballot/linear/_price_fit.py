@@ -76,7 +76,7 @@ def price_linear_fit(
     problem = expected = ""
     try:
         accountant.check_left(scope)
-        check_signal(size.signal, n_units)
+        check_signal(size.signal, n_units, accountant, scope)
     except BudgetExceededError as error:
         problem = str(error)
     else:

@@ -118,7 +118,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         labels starts; it moves the result little. None: two labels a row, at most half of the rows.
     label_threshold : float, "rate" or array-like of shape (n_labels,), default=0.5
         Probability above which a label is predicted. ``"rate"``: the estimated rate of each label,
-        for balanced accuracy and rare labels, which seldom have a probability of .5.
+        for balanced accuracy and rare labels, which seldom have a probability of .5. Of one class a
+        row it is refused, and so is `label_rate`.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
     verbose : int, default=0

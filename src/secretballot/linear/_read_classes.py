@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._numbers import quoted
 from secretballot._row_order import check_lengths
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import (
@@ -39,6 +40,7 @@ def read_classes(
         target_of_data(targets, model.classes)
         labels = _label_response(model, targets.shape[1])
         return labels, labels.encode(targets)
+    _check_no_label_settings(model)
     declared = model.classes
     classes = learned_classes(targets) if declared is None else declared_classes(declared)
     check_class_weight(model.class_weight, classes)
@@ -66,8 +68,21 @@ def response_of_columns(model: PrivateLogisticRegression, y: str | list[str]) ->
             "classes=None: the classes of rows in parts are not read from them. Pass "
             "classes=[0, 1], or as they are in the column of y."
         )
+    _check_no_label_settings(model)
     check_class_weight(model.class_weight, declared_classes(model.classes))
     return response_without_rows(model, None)
+
+
+def _check_no_label_settings(model: PrivateLogisticRegression) -> None:
+    """Refuse settings of several labels where each row has one class."""
+    defaults = {"label_rate": None, "label_threshold": 0.5}
+    for name, default in defaults.items():
+        value = getattr(model, name)
+        if np.any(np.asarray(value) != default):
+            raise ValueError(
+                f"{name}={quoted(value)} is for several labels a row, and y has one class a row. "
+                "Leave it out; class_weight= moves the predictions of classes."
+            )
 
 
 def _label_response(model: PrivateLogisticRegression, n_labels: int) -> LabelResponse:

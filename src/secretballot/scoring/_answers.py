@@ -21,6 +21,11 @@ from secretballot.schema import missing_cells
 
 #: Largest share of labels that are no classes without a warning.
 _FEW_FOREIGN = 0.01
+#: Effect of such labels, and the remedy.
+_FOREIGN = (
+    "An accuracy counts them as wrong answers, and recalls leave them out. Give labels as those of "
+    "fit."
+)
 
 
 def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
@@ -135,14 +140,12 @@ def check_foreign_labels(
         if 2 * n_foreign > n_rows:
             raise ValueError(
                 f"most labels in y are none of the classes {names.tolist()!r} that the model "
-                "predicts: all of them would count as wrong answers. Give labels as those of fit. "
-                f"Nothing was spent. {NOT_FOR_PUBLICATION}"
+                f"predicts. {_FOREIGN} Nothing was spent. {NOT_FOR_PUBLICATION}"
             )
         if n_foreign > _FEW_FOREIGN * n_rows:
             warn(
                 f"{n_foreign:,} of {n_rows:,} labels in y are none of the classes "
-                f"{names.tolist()!r} that the model predicts, and count as wrong answers. Give "
-                f"labels as those of fit. {NOT_FOR_PUBLICATION}"
+                f"{names.tolist()!r} that the model predicts. {_FOREIGN} {NOT_FOR_PUBLICATION}"
             )
 
 

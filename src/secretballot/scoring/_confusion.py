@@ -146,8 +146,8 @@ def confusion_private(
     accountant : PrivacyAccountant
         The budget of the private rows. Its relation is ``"replace"``.
     y_true : array-like of shape (n_rows,)
-        Private labels. Rows of a class that is not in `classes` are in no cell, and count as wrong
-        answers.
+        Private labels. Rows of a class that is not in `classes` are in no cell: the accuracy counts
+        them as wrong answers, and recalls leave them out.
     y_pred : array-like of shape (n_rows,)
         As for `score_private`.
     classes : array-like of shape (n_classes,)

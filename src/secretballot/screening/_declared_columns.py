@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot.schema import cell_text, missing_cells, read_coded_texts, read_numbers
+from secretballot.schema import cell_text, missing_cells, read_coded_texts, read_days, read_numbers
+
+#: Cells that bounds of their own kind declare, and such bounds.
+_KINDS = {
+    "time": "('2020-01-01', '2024-12-31')",
+    "duration": "(pandas.Timedelta(0), pandas.Timedelta(days=30))",
+}
 
 
 def check_readable_numbers(
@@ -38,6 +44,8 @@ def count_readable(
 ) -> NDArray[np.intp]:
     """Count the numbers among the private cells of columns, and the cells that are not missing.
 
+    Without numbers, the times and the durations are counted too.
+
     Parameters
     ----------
     cells, as_read, bounds
@@ -45,28 +53,37 @@ def count_readable(
 
     Returns
     -------
-    ndarray of shape (n_columns, 2)
+    ndarray of shape (n_columns, 4)
     """
-    counts = [
-        (np.isfinite(read_numbers(as_read[name])).sum(), (~missing_cells(cells[name])).sum())
-        for name in bounds
-    ]
-    return np.reshape(counts, (len(bounds), 2)).astype(np.intp)
+    counts = np.zeros((len(bounds), 2 + len(_KINDS)), dtype=np.intp)
+    for row, name in zip(counts, bounds, strict=True):
+        row[0] = np.isfinite(read_numbers(as_read[name])).sum()
+        row[1] = (~missing_cells(cells[name])).sum()
+        if not row[0]:
+            row[2:] = [np.isfinite(read_days(cells[name], kind)).sum() for kind in _KINDS]
+    return counts
 
 
 def refuse_unreadable(
     bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
 ) -> None:
     """Raise ValueError as `check_readable_numbers`, given the counts of `count_readable`."""
-    for name, (n_numbers, n_present) in zip(bounds, counts.tolist(), strict=True):
-        if n_present and not n_numbers:
-            raise ValueError(
-                f"no private cell of the column {name!r} can be read as the number or date that "
-                f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as "
-                "numbers (with decimal points), and read dates with "
-                "pandas.to_datetime(X[column], dayfirst=True), if that is how they are written. "
-                f"{NOT_FOR_PUBLICATION}"
-            )
+    for name, (n_numbers, n_present, *n_days) in zip(bounds, counts.tolist(), strict=True):
+        if not n_present or n_numbers:
+            continue
+        for n, (kind, pair) in zip(n_days, _KINDS.items(), strict=True):
+            if 2 * n > n_present:
+                raise ValueError(
+                    f"the column {name!r} holds {kind}s, and bounds[{name!r}] are none. Nothing "
+                    f"was released or spent. Declare {kind}s, such as {pair}. {NOT_FOR_PUBLICATION}"
+                )
+        raise ValueError(
+            f"no private cell of the column {name!r} can be read as the number or date that "
+            f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as numbers "
+            "(with decimal points), and read dates with "
+            "pandas.to_datetime(X[column], dayfirst=True), if that is how they are written. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
 
 
 def undeclared_cells(

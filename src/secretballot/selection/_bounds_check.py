@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.mechanisms import NoisyCounts
 from secretballot.screening import MOST_SHARE, share_after, share_of
@@ -17,6 +17,8 @@ from secretballot.selection._number_columns import RankSums
 _NOISE_SHARES, _MOST_NOISE = (0.04, 0.08), 1_000.0
 #: Standard deviations of the noise by which a count stays below all people, if it is accepted.
 _ERRORS = 3.0
+#: Largest share of the people, by this count, without a warning.
+_FEW_OUTSIDE = 0.25
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ class BoundsCheck:
         scope: Scope,
         random_state: int | np.random.Generator | None,
     ) -> None:
-        """Release the count; ValueError, with the cost spent, if it is close to all people."""
+        """Release the count; ValueError, with the cost spent, if it is close to all people.
+
+        It warns if the count is a large part of them.
+        """
         if self.sigma is None:
             return
         worst = max(counted.n_outside, key=lambda name: counted.n_outside[name])
@@ -82,6 +87,17 @@ class BoundsCheck:
                 f"a bound; they were not released, and {self.share:.2g} of what they may cost was "
                 "paid for this check. Declare bounds in the unit of the column, or leave it out. "
                 f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
+            )
+        if noisy > _FEW_OUTSIDE * self.n:
+            # Of several columns, only private cells tell which one it is.
+            column = f"the column {worst!r}" if len(counted.n_outside) == 1 else "a column"
+            warn(
+                f"about {noisy / self.n:.0%} of the {counted.unit}s, by the noisy count of the "
+                f"check, have no value within the bounds of {column}: its cells are missing, lie "
+                "outside, or are no numbers, such as '1,234.56'. Quantiles are those of the cells "
+                "that are numbers. Pass texts as numbers, "
+                "pandas.to_numeric(X[column].str.replace(',', '')) of this one, and declare bounds "
+                "in the unit of the column."
             )
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ from secretballot.schema import (
     columns_of,
     read_days,
     read_numbers,
+    row_shape,
     warn_repeated_rows,
 )
 from secretballot.scoring import People, check_unit
@@ -185,7 +186,8 @@ def _private_table(X: ArrayLike) -> ArrayLike:
     if issparse(X):
         raise ValueError("X is sparse; pass its columns as X.toarray().")
     if isinstance(X, list | tuple):
-        X = np.asarray(as_table(X, None, "X"))
+        is_column = len(X) > 0 and row_shape(X) == ()
+        X = np.asarray(as_table([[cell] for cell in X] if is_column else X, None, "X"))
     if len(np.shape(X)) == 1:
         X = np.asarray(X).reshape(-1, 1)
     check_table(X, "X")

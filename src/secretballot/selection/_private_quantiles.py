@@ -161,8 +161,9 @@ def private_quantiles(
 
     Before, a noisy count of the people without a value within the bounds of a column (the largest
     of all columns, with noise of 4 or 8 % of the people) is released, an entry of its own in the
-    ledger. Where it would cost more than 1 % of the release, below some 470 people at epsilon 1 and
-    delta 1e-5, there is none, and such columns are paid for.
+    ledger; above a quarter of the people it warns. Where it would cost more than 1 % of the
+    release, below some 470 people at epsilon 1 and delta 1e-5, there is none, and such columns are
+    paid for.
 
     References
     ----------
@@ -249,10 +250,13 @@ def _check_noise(error: float, counted: RankSums) -> None:
 
 
 def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:
-    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    try:
+        levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    except (TypeError, ValueError):  # a word, a dict, lists of different lengths
+        levels = np.empty(0)
     if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
         raise ValueError(
-            f"q={quoted(q)} must hold levels between 0 and 1, both excluded: the least and the "
-            "largest value depend on single people. Use 0.01 and 0.99, say."
+            f"q={quoted(q)} must hold levels between 0 and 1, both excluded, such as 0.5 for the "
+            "median. The least and the largest value depend on single people. Use 0.01 and 0.99."
         )
     return levels

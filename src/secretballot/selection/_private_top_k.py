@@ -321,6 +321,8 @@ def _named(
             f"mechanism={name!r} is unknown; use one of {', '.join(map(repr, _NAMED))}, or a "
             "mechanism."
         )
+    if k is not None:
+        check_integer("k", k)
     unknown, stable = domain == "unknown", name == "stable"
     if k is None and not stable:
         raise ValueError(f"k=None with mechanism={name!r}: say how many items are wanted.")

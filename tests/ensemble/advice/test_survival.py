@@ -177,8 +177,17 @@ def test_drowned_ballots_on_several_labels_are_warned_of(sigma, drowned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_noise(mechanism, plan, 22, 400, learns=True)
-        check_noise(lambda sigma: mechanism, sigma, plan, 22, 400, learns=True)
-        check_noise(lambda sigma: mechanism, sigma, plan, 22, 400, learns=True, withhold=True)
+        for withhold in (False, True):
+            check_noise(
+                lambda sigma: mechanism,
+                sigma,
+                plan,
+                22,
+                400,
+                learns=True,
+                epsilon_factor=lambda factor: factor,
+                withhold=withhold,
+            )
     messages = [str(each.message) for each in caught]
     assert len(messages) == 2 * drowned  # none where the figures are withheld
     assert all("drowns the ballots on 22 labels" in message for message in messages)

@@ -51,13 +51,15 @@ def check_noise(
     n_people: int | None = None,
     *,
     learns: bool,
+    epsilon_factor: Callable[[float], float],
     withhold: bool = False,
 ) -> None:
     """Raise BudgetExceededError if the calibrated noise `sigma` would drown even unanimous votes.
 
     If a student `learns`, many labels that are seldom right may hold as much evidence as a few
-    that mostly are. `withhold` figures of a budget whose costs depend on the votes: sigma would
-    tell what is left of it. `n_people` are private rows, or owners; None of parties.
+    that mostly are. `epsilon_factor` is a function of the factor by which noise is to shrink.
+    `withhold` figures of a budget whose costs depend on the votes: sigma would tell what is left of
+    it. `n_people` are private rows, or owners; None of parties.
     """
 
     def suffices(noise: float) -> bool:
@@ -77,7 +79,7 @@ def check_noise(
             "recommend_teachers(...) compares numbers of teachers and rows."
         )
     # Bisection for the share of the noise that would do. The noise is about proportional to the
-    # root of the number of rows and to 1 / epsilon.
+    # root of the number of rows.
     low, high = 0.0, 1.0
     while high - low > 1e-3:
         share = (low + high) / 2
@@ -93,7 +95,7 @@ def check_noise(
     n_fewer = 0 if learns else int(n_rows / factor**2 / _MARGIN)
     if n_fewer:
         remedies.append(f"about {n_fewer} rows")
-    remedies.append(f"about {factor * _MARGIN:.2g} times the epsilon")
+    remedies.append(f"about {epsilon_factor(factor * _MARGIN):g} times the epsilon")
     name = f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
     insists = (
         "the student would learn next to nothing, of fewer rows too"
