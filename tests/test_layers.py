@@ -20,7 +20,7 @@ LAYERS = {
     "_file_lock": 0,
     "_numbers": 0,
     "_progress": 0,
-    "_row_order": 0,
+    "_row_order": 1,
     "_matrices": 0,
     "_owner_hash": 0,
     "_private_folder": 1,

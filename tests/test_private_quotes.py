@@ -24,7 +24,7 @@ from secretballot.quantification import publish_proportions
 from secretballot.scoring import confusion_private, regression_score_private, score_private
 from secretballot.selection import private_top_k
 
-X, POOL = np.arange(80.0).reshape(40, 2), np.arange(20.0).reshape(10, 2) + 0.5
+X, POOL = np.arange(80.0).reshape(40, 2), np.arange(20.0).reshape(10, 2)[::-1] % 14 + 0.5
 Y = np.arange(40) % 2
 SECRET = "4711"
 CONFIDENT = {"sigma": 2.0, "sigma_threshold": 2.0, "threshold": 50.0}

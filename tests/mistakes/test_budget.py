@@ -62,7 +62,9 @@ MISTAKES = (
     opened("delta of 1", "strictly between 0 and 1", 1.0, 1.0),
     opened("delta of 0", "a delta of 0 needs order=inf", 1.0, 0),
     opened("a negative delta", "strictly between 0 and 1", 1.0, -1e-5),
-    opened("epsilon and delta swapped", "were both swapped.*epsilon, delta", 1e-5, 0.5),
+    opened(
+        "epsilon and delta swapped", "delta=0.5 is more than 0.1.*delta=1e-5", 1e-5, 0.5
+    ),
     opened("a weak budget", "epsilon=20 is a weak guarantee.*of about 1", 20.0, 1e-5),
     opened("an unknown unit", "unit='person' is unknown; use one of", 1.0, 1e-5, unit="person"),
     opened(
@@ -130,7 +132,7 @@ MISTAKES = (
     Mistake("a tiny epsilon", "drown.*Use (about|some)", settings={"epsilon": 0.001}),
     Mistake(
         "a budget that is spent",
-        "Next to nothing is left of the budget.*pass epsilon=",
+        "Next to nothing is left of the budget.*an amount beforehand: epsilon=",
         second_fit,
     ),
     Mistake(
@@ -153,7 +155,6 @@ MISTAKES = (
     Mistake("no fit", "n_fits=0 must be an integer of at least 1", lambda a: a.epsilon_per_fit(0)),
     Mistake("a share in percent", "share=90 must be at", lambda a: a.epsilon_per_fit(2, share=90)),
     Mistake("a price and no budget", "accountant=", lambda _: logistic(None).price_fit(650, POOL)),
-    Mistake("a price of rows", "must be an integer", lambda a: logistic(a).price_fit(X, POOL)),
     Mistake(
         "a price without rows or bounds",
         "Pass the public rows, or bounds=",
