@@ -75,8 +75,8 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
     ):
         spending = better.get("accountant", PrivacyAccountant(1.0, 1e-5))
         ensemble.set_params(accountant=spending).fit(*private, X_public=better["X_public"])
-    ensemble.set_params(accountant=accountant)
         assert spending.spent().n_releases == 1
+    ensemble.set_params(accountant=accountant)
     # In predict_private too; and who insists is warned.
     ensemble.fit(*private)
     with pytest.raises(BudgetExceededError, match=r"mechanism=GNMax\(sigma=.*\) insists"):
