@@ -189,7 +189,7 @@ def test_a_student_that_depends_on_other_rows_is_not_scored():
     before = len(budget.entries())
     for score in (ensemble.score_private, ensemble.confusion_private):
         with pytest.raises(ValueError, match="that row alone"):
-            score(X, y)
+            score(X, y, share=0.05)
     assert len(budget.entries()) == before
 
 
