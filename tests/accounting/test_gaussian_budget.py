@@ -164,7 +164,7 @@ def test_proportions_are_charged_exactly():
     accountant.release(LaplaceProportions(scale=20), [[500, 500]])
     assert accountant.spent().amount - before <= PureRelease(epsilon=1 / 20).ratio ** 2 * (1 + 1e-6)
     published = publish_proportions(
-        [[0] * 5 + [1] * 3 + [2] * 9], [0, 1, 2], epsilon=0.3, delta=1e-6, accountant=accountant
+        [[0] * 50 + [1] * 30 + [2] * 90], [0, 1, 2], epsilon=0.3, delta=1e-6, accountant=accountant
     )
     assert published.proportions.shape == (1, 3)
     assert accountant.spent().share < 1

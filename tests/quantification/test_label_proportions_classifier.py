@@ -258,7 +258,7 @@ def test_published_proportions_keep_their_noise():
     # Noise of a fifth: no proportion is taken to be far below it.
     sd = np.sqrt(np.einsum("ijj->ij", published.covariance()))
     assert sd.min() > 0.1
-    silent = pd.DataFrame(published.proportions, index=published.names, columns=CLASSES)
+    silent = pd.DataFrame(published.proportions, index=published.names, columns=published.classes)
     with pytest.warns(UserWarning, match="as publish_proportions rounds them"):
         bare = quick().fit(X, bag_ids=ids, proportions=silent)
     by_hand = quick().fit(X, bag_ids=ids, proportions=silent, covariance=published.covariance())
