@@ -78,7 +78,7 @@ def test_data_frames(private, public, accountant):
         n_jobs=2,
         check_public_rows=False,
     )
-    y = pandas.Series(private[1])
+    y = pandas.Series(private[1], index=np.arange(len(private[1])) + 1000)
     ensemble.fit(frame(private[0]), y, X_public=frame(public[0]))
     assert ensemble.feature_names_in_.tolist() == ["age", "job"]
     assert ensemble.to_student().feature_names_in_.tolist() == ["age", "job"]
