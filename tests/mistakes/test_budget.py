@@ -62,9 +62,7 @@ MISTAKES = (
     opened("delta of 1", "strictly between 0 and 1", 1.0, 1.0),
     opened("delta of 0", "a delta of 0 needs order=inf", 1.0, 0),
     opened("a negative delta", "strictly between 0 and 1", 1.0, -1e-5),
-    opened(
-        "epsilon and delta swapped", "delta=0.5 is more than 0.1.*delta=1e-5", 1e-5, 0.5
-    ),
+    opened("epsilon and delta swapped", "delta=0.5 is more than 0.1.*delta=1e-5", 1e-5, 0.5),
     opened("a weak budget", "epsilon=20 is a weak guarantee.*of about 1", 20.0, 1e-5),
     opened("an unknown unit", "unit='person' is unknown; use one of", 1.0, 1e-5, unit="person"),
     opened(

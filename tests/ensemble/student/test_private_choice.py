@@ -128,7 +128,7 @@ def test_candidates_that_cannot_learn_are_left_out(ensemble, private, public):
     assert ensemble.student_.best_index_ == 2
     # There was nothing left to choose: what was set aside came back.
     assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 12, 0]
-    ensemble = clone(ensemble).set_params(student=PrivateChoice([Picky(), Picky()]))
+    ensemble.set_params(student=PrivateChoice([Picky(), Picky()]))
     ensemble.set_params(accountant=PrivacyAccountant(100.0, 1e-5))
     with pytest.warns(UserWarning, match="could not be fitted on the 12 answered rows"):
         ensemble.fit(*private, X_public=public[0])
