@@ -14,16 +14,17 @@ from secretballot.screening._declared_columns import refuse_unreadable as refuse
 from secretballot.screening._declared_columns import undeclared_cells as undeclared_cells
 from secretballot.screening._file_columns import check_file_columns as check_file_columns
 from secretballot.screening._file_columns import check_header as check_header
+from secretballot.screening._noisy_count import MOST_SHARE as MOST_SHARE
+from secretballot.screening._noisy_count import release_largest_count as release_largest_count
+from secretballot.screening._noisy_count import share_after as share_after
+from secretballot.screening._noisy_count import share_of as share_of
 from secretballot.screening._private_extremes import count_at_bounds as count_at_bounds
 from secretballot.screening._private_extremes import warn_extreme_counts as warn_extreme_counts
 from secretballot.screening._private_extremes import (
     warn_private_extremes as warn_private_extremes,
 )
-from secretballot.screening._public_rows_check import MOST_SHARE as MOST_SHARE
 from secretballot.screening._public_rows_check import PublicRowsCheck as PublicRowsCheck
 from secretballot.screening._public_rows_check import people_outside as people_outside
-from secretballot.screening._public_rows_check import share_after as share_after
-from secretballot.screening._public_rows_check import share_of as share_of
 from secretballot.screening._public_rows_check import totals_outside as totals_outside
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
 from secretballot.screening._target_column import check_target_left_out as check_target_left_out

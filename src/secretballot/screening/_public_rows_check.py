@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
-from secretballot._errors import NOT_FOR_PUBLICATION, BudgetExceededError
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.mechanisms import NoisyCounts
-from secretballot.scoring import People, by_level, price_of_all
+from secretballot.scoring import People
 from secretballot.screening._cells_outside import cells_outside
+from secretballot.screening._noisy_count import (
+    MOST_SHARE,
+    release_largest_count,
+    share_after,
+    share_of,
+)
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
-#: Largest share of the budget of a fit, or another release, that a check before it costs.
-MOST_SHARE = 0.01
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
-#: Share of the budget that is kept for rounding.
-_ROUNDING_SHARE = 1e-6
 #: What was counted, in the note of the release.
 _PUBLIC_NOTE = "rows outside of the public rows"
 _DECLARED_NOTE = "rows outside of declared bounds and categories"
@@ -135,14 +137,10 @@ class PublicRowsCheck:
         """
         if self.sigma is None:
             return self
-        accountant = estimator.accountant
-        count, worst = 0.0, None
-        for name, total in totals().items():
-            if total > count:
-                count, worst = total, name
-        released = accountant.release(
-            NoisyCounts(sigma=self.sigma),
-            [[count]],
+        noisy, column = release_largest_count(
+            estimator.accountant,
+            totals(),
+            self.sigma,
             random_state=random_state,
             scope=scope,
             note={
@@ -151,14 +149,13 @@ class PublicRowsCheck:
                 "n_counted": self.n,
             },
         )
-        noisy = float(released[0, 0])
         if noisy > self.n / 2:
             problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
             raise ValueError(
                 f"{problem.format(share=min(max(noisy / self.n, 0), 1))} The fit would learn "
                 f"next to nothing; it was not begun, and {self.share:.2g} of what it may spend was "
                 f"paid for this check. {remedy}, or pass check_public_rows=False. "
-                f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
+                f"The column is {column!r}. {NOT_FOR_PUBLICATION}"
             )
         return replace(self, count=noisy)
 
@@ -199,18 +196,3 @@ def _false_alarm(n_public: int) -> float:
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
-
-
-def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
-    """Compute a check's share of what a scope may spend; infinity if it exceeds it."""
-    try:
-        price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
-        budget = price_of_all(accountant, scope)
-    except BudgetExceededError:
-        return math.inf
-    return max(price[level] / budget[level] for level in price if budget[level] > 0)
-
-
-def share_after(share: float) -> float:
-    """Compute the share of the budget that a check leaves for what follows."""
-    return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0

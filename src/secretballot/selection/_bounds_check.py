@@ -9,12 +9,13 @@ import numpy as np
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.mechanisms import NoisyCounts
-from secretballot.screening import MOST_SHARE, share_after, share_of
+from secretballot.screening import MOST_SHARE, release_largest_count, share_after, share_of
 from secretballot.selection._number_columns import RankSums
 
-#: Noise on the count as a share of the people, the first that is cheap enough, and its largest
-#: value.
-_NOISE_SHARES, _MOST_NOISE = (0.04, 0.08), 1_000.0
+#: Noise on the count as a share of the people: the first that is cheap enough.
+_NOISE_SHARES = (0.04, 0.08)
+#: Largest noise on the count.
+_MOST_NOISE = 1_000.0
 #: Standard deviations of the noise by which a count stays below all people, if it is accepted.
 _ERRORS = 3.0
 #: Largest share of the people, by this count, without a warning.
@@ -64,14 +65,14 @@ class BoundsCheck:
         """
         if self.sigma is None:
             return
-        worst = max(counted.n_outside, key=lambda name: counted.n_outside[name])
         if isinstance(random_state, np.random.Generator | None):
             seed: np.random.SeedSequence | np.random.Generator | None = random_state
         else:  # not the stream of the quantiles
             seed = np.random.SeedSequence(random_state, spawn_key=(1,))
-        released = accountant.release(
-            NoisyCounts(sigma=self.sigma),
-            [[counted.n_outside[worst]]],
+        noisy, worst = release_largest_count(
+            accountant,
+            counted.n_outside,
+            self.sigma,
             scope=scope,
             random_state=seed,
             note={
@@ -79,7 +80,6 @@ class BoundsCheck:
                 "n_counted": self.n,
             },
         )
-        noisy = float(released[0, 0])
         if noisy > self.n - _ERRORS * self.sigma:
             raise ValueError(
                 f"about {min(noisy / self.n, 1):.0%} of the {counted.unit}s have no value within "
