@@ -87,16 +87,6 @@ def stable_size(
     return best + 1, bound > 1
 
 
-def adaptive_stable(
-    counts: Counts, k_max: int, rho: float, delta_t: float, rng: np.random.Generator
-) -> Items:
-    """StableTopK of any size up to k_max: a set whose edge is stable, or nothing."""
-    order, sizes = ranked(counts)
-    gaps = -np.diff(sizes[: k_max + 1])
-    size, passed = stable_size(gaps, np.zeros(k_max), rho, delta_t, rng)
-    return order[: size if passed else 0]
-
-
 def stable(
     counts: Counts,
     k: int,

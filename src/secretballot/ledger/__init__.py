@@ -16,7 +16,7 @@ from secretballot.ledger._budget import (
     check_cap,
     is_text,
 )
-from secretballot.ledger._child import NAME_SEPARATOR, Child, ChildTotals, Grant, is_child_name
+from secretballot.ledger._child import NAME_SEPARATOR, Child, Grant, is_child_name
 from secretballot.ledger._child_ledger import ChildLedger
 from secretballot.ledger._encoding import charge_digits, to_json
 from secretballot.ledger._entry import LedgerEntry
@@ -36,7 +36,6 @@ __all__ = [
     "Cap",
     "Child",
     "ChildLedger",
-    "ChildTotals",
     "Grant",
     "HeldInterrupts",
     "Ledger",

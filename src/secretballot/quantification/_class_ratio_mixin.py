@@ -110,11 +110,11 @@ class ClassRatioMixin(BagInputMixin):
         self._fit(X, y, covariance)
         return self
 
-    def _check_bags_like_fit(self, X: BagSequence, *, min_instances: int = 1) -> list[Matrix]:
+    def _check_bags_like_fit(self, X: BagSequence) -> list[Matrix]:
         """Return bags that have the columns of those of `fit`."""
         check_is_fitted(self)
         raw = list_bags(X)
-        bags = check_bags(raw, min_instances=min_instances)
+        bags = check_bags(raw)
         validate_data(self, raw[0], reset=False, skip_check_array=True)
         return bags
 

@@ -180,11 +180,11 @@ class RowSchema:
         columns = columns_of(table)
         return [columns[index] for index in self._column_order(table, name)]
 
-    def order_frame(self, X: Any, name: str = "X") -> Any:
+    def order_frame(self, X: Any) -> Any:
         """Return a data frame with its columns in the public order; other tables as they are."""
         if self.names is None or not hasattr(X, "columns"):
             return X
-        positions = self._column_order(X, name)
+        positions = self._column_order(X, "X")
         return X if positions == sorted(positions) else _safe_indexing(X, positions, axis=1)
 
     def _column_order(self, X: ArrayLike, name: str) -> list[int]:

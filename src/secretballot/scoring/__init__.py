@@ -17,7 +17,6 @@ from secretballot.scoring._fit_price import FitPriceMethods as FitPriceMethods
 from secretballot.scoring._fit_price import by_level as by_level
 from secretballot.scoring._fit_price import price_of_all as price_of_all
 from secretballot.scoring._fit_price import price_of_fits as price_of_fits
-from secretballot.scoring._people import NO_BUDGET as NO_BUDGET
 from secretballot.scoring._people import People as People
 from secretballot.scoring._people import check_unit as check_unit
 from secretballot.scoring._regression_price import RegressionScorePrice, price_regression_score

@@ -22,8 +22,6 @@ from secretballot.collaboration.remote._table import encode_table
 from secretballot.mechanisms import BinaryVoting, GNMax
 from secretballot.transport import Message
 
-ROWS_TOLD = {"table": "array"}
-
 
 @pytest.fixture(scope="module")
 def open_room(authority):
