@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from secretballot._errors import BudgetExceededError
+from secretballot.accounting._largest_epsilon import largest_epsilon
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._privacy_filter import WORTH_SPENDING, scope_filters
 from secretballot.ledger import Budget, LevelBudget, Scope, Totals
@@ -14,9 +15,6 @@ _PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
 #: Largest part of a fit's charge that may be missing from the budget: rounding of other charges.
 _SHORTFALL = 1e-6
-
-#: Halvings of the interval in which the largest epsilon lies.
-_HALVINGS = 60
 
 
 def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dict[str, float]:
@@ -57,10 +55,10 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
     for level in budget.levels:
         cap, share = scope.cap(level.name), scope.share_of(level.name)
         if cap is not None:
-            asked = f"epsilon={scope.epsilon!r}"
+            amount_text = f"epsilon={scope.epsilon!r}"
             amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
         elif share is not None:
-            asked, amount = f"share={scope.share!r}", share * level.amount
+            amount_text, amount = f"share={scope.share!r}", share * level.amount
         else:
             continue
         remaining, _ = headroom[level.name]
@@ -69,7 +67,7 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
                 min(max(part / level.amount, 0), 1) for part in (amount, remaining)
             )
             raise BudgetExceededError(
-                f"{asked} takes {price:.1%} of the budget"
+                f"{amount_text} takes {price:.1%} of the budget"
                 f"{_of_level(level, budget)}, and {share_left:.1%} is left. Nothing was released "
                 "or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left."
             )
@@ -86,13 +84,7 @@ def _largest_cap(budget: Budget, level: LevelBudget, amount: float, delta: float
         charged_amount, charged_delta = _largest_charge(budget, level, cap)
         return charged_amount <= amount and charged_delta <= delta
 
-    low, high = 0.0, level.epsilon
-    if fits(high):
-        return high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return largest_epsilon(level.epsilon, fits)
 
 
 def _largest_charge(budget: Budget, level: LevelBudget, cap: float) -> tuple[float, float]:

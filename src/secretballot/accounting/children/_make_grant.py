@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from secretballot._numbers import as_float, check_number
+from secretballot.accounting._largest_epsilon import largest_epsilon
 from secretballot.divergences import GAUSSIAN, gate_budget, gaussian_budget
 from secretballot.ledger import ONLY_LEVEL, Budget, Cap, Grant, LevelBudget, check_cap
-
-#: Halvings of the interval in which the epsilon of a part lies.
-_HALVINGS = 60
 
 
 def make_grant(budget: Budget, epsilon: Cap, *, approximation_delta: float | None) -> Grant:
@@ -51,14 +49,7 @@ def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, f
 
 def _cap_of_share(level: LevelBudget, share: float) -> float:
     """Compute the largest epsilon of a child whose limit is at most a part of a level's."""
-    low, high = 0.0, level.epsilon
-    if _amount(level, high) <= share * level.amount:
-        return high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        fits = _amount(level, middle) <= share * level.amount
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+    return largest_epsilon(level.epsilon, lambda cap: _amount(level, cap) <= share * level.amount)
 
 
 def _amount(level: LevelBudget, cap: float) -> float:
