@@ -57,7 +57,7 @@ def test_costs_add_up_to_no_less_than_their_sum(kind):
         assert Fraction(float(total.delta)) >= sum(map(Fraction, deltas.tolist()))
     # What is left of a sum is rounded up, what comes back of a payment down.
     rest = one_by_one.without(costs[0])
-    back = one_by_one.refund_beside(costs[0])
+    back = one_by_one.refund_after(costs[0])
     for at in range(n):
         exact = Fraction(float(one_by_one.curve[at])) - Fraction(float(amounts[0, at]))
         assert Fraction(float(back.curve[at])) <= exact <= Fraction(float(rest.curve[at]))

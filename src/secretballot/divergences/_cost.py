@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences._orders import ORDERS, Floats, Order, order_index
-from secretballot.divergences._upward import add_up, sum_up
+from secretballot.divergences._upward import add_down, add_up, sum_up
 
 Conversion = Literal["cks", "mironov"]
 
@@ -98,16 +98,16 @@ class Cost(ABC):
 
     def without(self, part: Self) -> Self:
         """Subtract a part of a sum, rounded up; infinite amounts stay infinite."""
-        finite = np.isfinite(self.curve)
-        curve = np.where(finite, add_up(self.curve, -np.where(finite, part.curve, 0.0)), np.inf)
-        delta = add_up(self.delta, -part.delta)
-        return self.from_curve(np.maximum(curve, 0.0), np.maximum(delta, 0.0))
+        return self._less(part, add_up)
 
-    def refund_beside(self, spent: Self) -> Self:
+    def refund_after(self, spent: Self) -> Self:
         """Subtract what was spent of a payment, rounded down; infinite amounts stay infinite."""
+        return self._less(spent, add_down)
+
+    def _less(self, part: Self, add: Callable[[Floats, Floats], Floats]) -> Self:
         finite = np.isfinite(self.curve)
-        curve = np.where(finite, -add_up(np.where(finite, spent.curve, 0.0), -self.curve), np.inf)
-        delta = -add_up(spent.delta, -self.delta)
+        curve = np.where(finite, add(self.curve, -np.where(finite, part.curve, 0.0)), np.inf)
+        delta = add(self.delta, -part.delta)
         return self.from_curve(np.maximum(curve, 0.0), np.maximum(delta, 0.0))
 
     def is_at_most(self, most: Cost) -> bool:

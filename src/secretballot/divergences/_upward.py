@@ -1,4 +1,4 @@
-"""Sums of charges, rounded upwards: no charge is lost in a larger sum."""
+"""Sums of charges, rounded up: no charge is lost in a larger sum."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ def add_up(first: ArrayLike, second: ArrayLike) -> Floats:
     with np.errstate(invalid="ignore", over="ignore"):
         total = a + b
         # The exact error of the sum (Knuth); NaN at infinity.
-        rest = total - a
-        error = (a - (total - rest)) + (b - rest)
+        added = total - a
+        error = (a - (total - added)) + (b - added)
         return np.where(error > 0, np.nextafter(total, np.inf), total)
 
 
+def add_down(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Add numbers, rounded down to the next float where the sum is not exact."""
+    return -add_up(-np.asarray(first), -np.asarray(second))
+
+
 def sum_up(numbers: Floats) -> Floats:
-    """Bound the sum of numbers, not negative, along the first axis from above."""
+    """Compute an upper bound of the sum of non-negative numbers along the first axis."""
     n_sums = max(len(numbers) - 1, 0)
     rounding = 1 + n_sums * np.finfo(np.longdouble).eps
     bound = np.sum(numbers, axis=0, dtype=np.longdouble) * rounding
@@ -34,7 +39,7 @@ def sum_up(numbers: Floats) -> Floats:
 
 
 def sums_before(numbers: Floats) -> Floats:
-    """Bound the sum of the numbers, not negative, before each of them from above."""
+    """Compute an upper bound of the sum of all earlier numbers, for each non-negative number."""
     before = np.zeros(len(numbers))
     np.cumsum(numbers[:-1], out=before[1:])
     return before * (1 + np.arange(len(numbers)) * np.finfo(float).eps)

@@ -58,7 +58,7 @@ class Grant:
     def refund(self, child: ChildTotals) -> dict[str, Cost]:
         """Compute the refund of a child that is closed, by level: all that was not charged."""
         return {
-            level.name: self._cost(level).refund_beside(
+            level.name: self._cost(level).refund_after(
                 level_cost(child.charges, level.name, level.order)
             )
             for level in self.levels

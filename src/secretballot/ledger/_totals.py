@@ -142,7 +142,7 @@ class Totals:
                 difference = parts_after
                 if entry.is_refund:
                     assert parts_before is not None
-                    difference = parts_before.refund_beside(parts_after)
+                    difference = parts_before.refund_after(parts_after)
                 elif parts_before:
                     difference = parts_after.without(parts_before)
                 change(charges, level, difference)
@@ -171,8 +171,8 @@ class Totals:
 
     def _change_child(self, child: Child, scope: str | None) -> None:
         """Make or close a child."""
-        made = None if child.grant is None else ChildTotals(child.grant, scope)
-        self.children[child.name] = (made or self.children[child.name]).after(child.event)
+        new_child = None if child.grant is None else ChildTotals(child.grant, scope)
+        self.children[child.name] = (new_child or self.children[child.name]).after(child.event)
 
     def of_child(self, name: str) -> Totals:
         """Return the totals of a child budget."""
