@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._progress import ProgressTask
+from secretballot._sklearn_compat import unfitted
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
         accountant = PrivacyAccountant(
             _LARGE_EPSILON, 1e-5, unit=unit, order="renyi", approximation_delta=5e-6
         )
-        copy = type(ensemble)(**ensemble.get_params(deep=False))
+        # Not a clone, which fits with a part of a budget alone.
+        copy = unfitted(ensemble)
         copy.set_params(accountant=accountant, epsilon=None, student=None)
         fitted = copy.fit(**data)
         # The seed has fixed the partition; the noise is drawn as for users.

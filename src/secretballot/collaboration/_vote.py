@@ -70,7 +70,7 @@ def hold_vote(
         try:
             _ask(voting, partial(_reserve, question, motions, paid), gone)
             if not gone:
-                cast = aggregator.gather(question, voting)
+                ballots = aggregator.gather(question, voting)
                 before_open()
         except Absent as lost:
             gone[lost.name] = lost.reason
@@ -83,7 +83,7 @@ def hold_vote(
         absent |= gone
         columns = {name: group for name, group in columns.items() if name not in gone}
     try:
-        outcomes = aggregator.open(cast, motions, random_state)
+        outcomes = aggregator.open(ballots, motions, random_state)
     except Exception as error:
         # The text of the error may quote a count.
         raise VoteRefusedError(
