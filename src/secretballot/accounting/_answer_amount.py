@@ -14,7 +14,9 @@ from secretballot.ledger import Cap, Scope
 Share = float | Mapping[str, float] | Literal["rest"] | None
 
 
-def check_amount(answer: str, *, needed: bool = True, others: str = "", **amounts: object) -> None:
+def check_amount(
+    answer: str, *, needed: bool = True, alternatives: str = "", **amounts: object
+) -> None:
     """Check that one of the amounts of an answer is given.
 
     Parameters
@@ -23,22 +25,22 @@ def check_amount(answer: str, *, needed: bool = True, others: str = "", **amount
         Function that answers, for messages.
     needed : bool, default=True
         Whether one has to be given.
-    others : str, default=""
+    alternatives : str, default=""
         Further ways to give it, for messages.
     **amounts : object
         Values of the parameters, None where they are not given.
     """
-    given = {name: value for name, value in amounts.items() if value is not None}
-    if len(given) > 1:
-        pairs = " and ".join(f"{name}={value!r}" for name, value in given.items())
+    amounts_given = {name: value for name, value in amounts.items() if value is not None}
+    if len(amounts_given) > 1:
+        pairs = " and ".join(f"{name}={value!r}" for name, value in amounts_given.items())
         raise ValueError(f"{pairs}: give one of them, the amount that {answer} may take.")
-    if needed and not given:
+    if needed and not amounts_given:
         raise ValueError(
             f"{answer} needs the amount of the budget that it may take. Write share=0.05 for a "
             "part of the whole budget, share='rest' for all that is left, or epsilon= for its own "
-            f"guarantee{others}. Nothing was released or spent."
+            f"guarantee{alternatives}. Nothing was released or spent."
         )
-    share = given.get("share")
+    share = amounts_given.get("share")
     if isinstance(share, str):
         if share != "rest":
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Private values that a function opened a budget for, so that a second one is noticed.
+"""Warning of a second budget that a function opens for the same private values.
 
 Values are remembered as a hash under a key of this process, in its memory alone.
 """

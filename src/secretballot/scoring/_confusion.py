@@ -23,7 +23,7 @@ from secretballot.scoring._intervals import (
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
-from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_given_order
+from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -180,7 +180,7 @@ def confusion_private(
     True
     """
     noise = NoiseChoice.of_answer("confusion_private", epsilon, share, sigma, level)
-    check_given_order(y_true, y_pred, owners)
+    check_order_of_labels(y_true, y_pred, owners)
     names = named_classes(classes)
     true, predicted = class_codes(y_true, names, "y_true"), class_codes(y_pred, names, "y_pred")
     if len(true) != len(predicted):

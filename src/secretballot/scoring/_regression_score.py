@@ -18,7 +18,7 @@ from secretballot.scoring._people import People
 from secretballot.scoring._regression_price import ScaleChoice, choose_sum_noise
 from secretballot.scoring._score import RandomState
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
-from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_given_order
+from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 from secretballot.scoring._targets import check_target_bounds, read_predictions, read_targets
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def regression_score_private(
     noise = NoiseChoice.of_answer("regression_score_private", epsilon, share, sigma, level)
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error)
-    check_given_order(y_true, y_pred, owners)
+    check_order_of_labels(y_true, y_pred, owners)
     targets = read_targets(y_true, "y_true")
     people = People.from_owners(accountant, owners, len(targets))
     scored = TableScores(targets, read_predictions(y_pred, len(targets)), people)

@@ -18,7 +18,7 @@ from secretballot.scoring._answers import (
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
 from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
-from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_given_order
+from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -152,7 +152,7 @@ def score_private(
     '1.0%'
     """
     noise = NoiseChoice.of_answer("score_private", epsilon, share, sigma, level)
-    check_given_order(y_true, y_pred, owners)
+    check_order_of_labels(y_true, y_pred, owners)
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
     check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     check_no_fractions(y_true, "y_true")

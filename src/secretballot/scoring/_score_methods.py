@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._row_order import check_row_order, order_labels
 from secretballot._sklearn_compat import ShortParameterErrors, _num_samples
+from secretballot.accounting import Share
 from secretballot.distributed import PrivateParts
 from secretballot.schema import (
     RowAnswers,
@@ -20,7 +21,7 @@ from secretballot.schema import (
     warn_repeated_rows,
 )
 from secretballot.scoring._people import NO_BUDGET, People, check_unit
-from secretballot.scoring._score_price import NoiseChoice
+from secretballot.scoring._score_price import Epsilon, NoiseChoice
 from secretballot.scoring._scored_rows import PartScores, ScoredRows, TableScores
 
 if TYPE_CHECKING:
@@ -117,10 +118,12 @@ class ScoreMethods(ShortParameterErrors):
         people = People.from_owners(accountant, owners, _num_samples(predicted))
         return TableScores(y, predicted, people, predictor.note)
 
-    def _noise_of(self, answer: str, *amounts: Any) -> NoiseChoice:
+    def _noise_of(
+        self, answer: str, epsilon: Epsilon, share: Share, sigma: float | None, level: float
+    ) -> NoiseChoice:
         """Return the noise of a score; ValueError if there is no budget, or no amount."""
         self._check_accountant()
-        return NoiseChoice.of_answer(answer, *amounts)
+        return NoiseChoice.of_answer(answer, epsilon, share, sigma, level)
 
     def _column_reader(self) -> Callable[[ArrayLike], ArrayLike]:
         """Return the function that chooses the columns which the model reads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from secretballot._errors import BudgetExceededError
 from secretballot._numbers import check_integer, check_number, number_of_rows
@@ -147,15 +147,17 @@ class NoiseChoice(NamedTuple):
     level: float
 
     @classmethod
-    def of_answer(cls, answer: str, *amounts: Any) -> NoiseChoice:
+    def of_answer(
+        cls, answer: str, epsilon: Epsilon, share: Share, sigma: float | None, level: float
+    ) -> NoiseChoice:
         """Make the noise of a score that is released; ValueError if no amount is given."""
-        noise = cls(*amounts)
+        noise = cls(epsilon, share, sigma, level)
         noise._check(answer, needed=True)
         return noise
 
     def _check(self, answer: str, *, needed: bool) -> None:
         amounts = {"epsilon": self.epsilon, "share": self.share, "sigma": self.sigma}
-        check_amount(answer, needed=needed, others=_NOISE, **amounts)
+        check_amount(answer, needed=needed, alternatives=_NOISE, **amounts)
         check_number("level", self.level, above=0, below=1)
 
     def choose(
@@ -230,12 +232,12 @@ def price_score(
     n_columns = 1 if n_classes is None else n_classes**2
     noise = NoiseChoice(epsilon, share, sigma, level)
     mechanism, scope = noise.of_counts(accountant, n, n_columns)
-    share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
+    price, fits = price_or_excess(accountant, mechanism, n_columns, scope)
     # The accuracy of a confusion matrix is the sum of n_classes noisy cells.
     low, high = population_interval(n / 2, n, mechanism.sigma * n_columns**0.25, level)
     return ScorePrice(
         sigma=mechanism.sigma,
-        share=share,
+        share=price,
         half_width=(high - low) / 2,
         level=level,
         fits=fits,

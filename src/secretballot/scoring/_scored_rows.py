@@ -49,8 +49,8 @@ class ScoredRows(ABC):
         return
 
 
-def check_given_order(y_true: ArrayLike, y_pred: ArrayLike, owners: ArrayLike | None) -> None:
-    """Refuse predictions and owners with the rows of the labels in another order."""
+def check_order_of_labels(y_true: ArrayLike, y_pred: ArrayLike, owners: ArrayLike | None) -> None:
+    """Refuse predictions, and owners, whose rows are in another order than those of the labels."""
     check_row_order("y_pred", y_pred, y_true, "y_true")
     check_row_order("owners", owners, y_true, "y_true")
 
