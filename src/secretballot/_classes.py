@@ -1,4 +1,4 @@
-"""Classes in their one order: sorted, as in scikit-learn."""
+"""Order of classes: sorted everywhere, as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 
-#: Error of labels without an order.
+#: Error of labels that have no order.
 _MIXED = "{name} mixes labels that can't be sorted; give all as strings or all as numbers."
 
 
@@ -34,7 +34,7 @@ def named_classes(classes: ArrayLike) -> NDArray[Any]:
 
 
 def sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return the different labels in order, of which there must be two; `name` is for errors."""
+    """Return the distinct labels, sorted; ValueError for fewer than two. `name` is for errors."""
     private = f" {NOT_FOR_PUBLICATION}" if name == "y" else ""
     try:
         classes = np.unique(labels)

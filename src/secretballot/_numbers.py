@@ -19,8 +19,10 @@ _SMALLEST, _LARGEST = 1e-75, 1e75
 _LARGEST_INTEGER = 2**53
 #: Messages name a limit this large only for values beyond it.
 _GENEROUS = 10**6
-#: Number of characters of a value that a message quotes, and of entries of a list.
-_QUOTED, _FEW_ENTRIES = 60, 2
+#: Characters of a value that a message quotes.
+_QUOTED = 60
+#: Entries of a list that a message quotes.
+_FEW_ENTRIES = 2
 
 
 def as_float(value: object) -> float:
@@ -96,7 +98,7 @@ def _check(
 
 
 def quoted(value: object) -> str:
-    """Convert a value to a text as long as a number; what is longer may be private rows."""
+    """Return the text of a value for a message, cut short: a long one may hold private rows."""
     if isinstance(value, int | float | complex | str | np.generic | None):
         try:
             text = repr(value)
@@ -116,8 +118,8 @@ def quoted(value: object) -> str:
 def number_of_rows(name: str, value: Any, unit: str = "row") -> Any:
     """Return the length of a table that is given in place of its number of rows.
 
-    Of a dict of tables, the length of each. Anything else stays as it is. Where the unit is the
-    owner a table is refused: it does not tell how many owners there are.
+    A dict of tables gives the length of each. Anything else is returned as it is. If the unit is
+    the owner, a table is refused: its number of owners is not known.
     """
     if isinstance(value, Mapping):
         return {key: number_of_rows(name, entry, unit) for key, entry in value.items()}

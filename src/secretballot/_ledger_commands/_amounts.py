@@ -1,4 +1,4 @@
-"""Amounts on the command line: epsilons, also by level, and parts of what is left."""
+"""Amounts on the command line: epsilons, also by level, parts of the budget, and counts."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def add_epsilon(
     )
 
 
-def share(text: str) -> float:
+def read_share(text: str) -> float:
     """Read a part of the budget, ``25%`` or ``0.25``."""
-    number, percent, rest = text.partition("%")
+    number, percent, after = text.partition("%")
     try:
         part = float(number) / (100 if percent else 1)
     except ValueError:
         part = 0.0
-    if rest or not 0 < part <= 1:
+    if after or not 0 < part <= 1:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no part of the budget: give a percentage up to 100%, such as 25%, or a "
             "number up to 1, such as 0.25"
@@ -60,8 +60,8 @@ def share(text: str) -> float:
     return part
 
 
-def count(text: str) -> int:
-    """Read a number from 1 on."""
+def read_count(text: str) -> int:
+    """Read an integer from 1 on."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from secretballot._ledger_commands._amounts import add_epsilon, count, share
+from secretballot._ledger_commands._amounts import add_epsilon, read_count, read_share
 from secretballot._ledger_commands._console import (
     WRITTEN,
     add_command,
@@ -36,13 +36,13 @@ def add_children(commands: Commands) -> None:
     add_epsilon(amount, "the most that the child may spend", required=False)
     amount.add_argument(
         "--share",
-        type=share,
+        type=read_share,
         metavar="P%",
         help="the same as a part of the whole budget, such as 25%%",
     )
     amount.add_argument(
         "--parts",
-        type=count,
+        type=read_count,
         metavar="N",
         help="one of N equal parts of that budget: 4 for the quarters of a year",
     )
@@ -71,13 +71,13 @@ def _list(options: argparse.Namespace) -> None:
 
 def _carve(options: argparse.Namespace) -> None:
     with refusals():
-        whole = PrivacyAccountant.open(options.file)
+        accountant = PrivacyAccountant.open(options.file)
         epsilon = options.epsilon
         if epsilon is None:
-            epsilon = epsilon_of_share(whole.levels, options.share or 1 / options.parts)
-        child = whole.child(options.name, epsilon=epsilon)
+            epsilon = epsilon_of_share(accountant.levels, options.share or 1 / options.parts)
+        child = accountant.child(options.name, epsilon=epsilon)
         print(f"{visible(child.child_name)}: a new child\n{visible(repr(child))}")
-        print(f"of the budget:\n{whole.remaining()}")
+        print(f"of the budget:\n{accountant.remaining()}")
 
 
 def _close(options: argparse.Namespace) -> None:

@@ -101,7 +101,7 @@ def refusals() -> Iterator[None]:
                 print_note(in_options(str(warning.message)))
 
 
-#: What a message for Python names, and the same on the command line.
+#: Patterns of arguments in messages, and the options of the command line in their place.
 _IN_OPTIONS = (
     (r"leave epsilon out to go on with it, or take another name", "take another name"),
     (r"\bname=(?=['\"])", "NAME "),
@@ -119,7 +119,7 @@ _IN_OPTIONS = (
 
 
 def in_options(message: str) -> str:
-    """Return a message of the library in the words of the command line."""
+    """Rewrite a message of the library: options of the command line in place of arguments."""
     for pattern, words in _IN_OPTIONS:
         message = re.sub(pattern, words, message)
     return message

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from secretballot import mechanisms
-from secretballot._ledger_commands._amounts import count
+from secretballot._ledger_commands._amounts import read_count
 from secretballot._ledger_commands._child_budgets import open_child
 from secretballot._ledger_commands._console import (
     CommandError,
@@ -44,9 +44,12 @@ def add_price(commands: Commands) -> None:
         metavar="NAME=NUMBER",
         help="another parameter of the mechanism, such as threshold=300",
     )
-    price.add_argument("--rows", type=count, default=1, metavar="N", help="default 1")
+    price.add_argument("--rows", type=read_count, default=1, metavar="N", help="default 1")
     price.add_argument(
-        "--columns", type=count, metavar="C", help="columns of the counts (classes); default: any"
+        "--columns",
+        type=read_count,
+        metavar="C",
+        help="columns of the counts (classes); default: any",
     )
     price.add_argument("--child", default="", metavar="NAME", help="the child that would pay")
     add_json(price)

@@ -11,7 +11,6 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.linear._fit_memory import MOST_PUBLIC_ROWS
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
@@ -43,6 +42,8 @@ from secretballot.schema import Bounds
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
 
+#: Public rows that are used; the sampling error of more is less than the noise.
+MOST_PUBLIC_ROWS = 20_000
 #: Share of public rows, times the square of the number of bins, below which a category has no
 #: feature of its own in regressions: noise would hide its effect, and only add to the others'.
 _RARE_SHARE = 0.1

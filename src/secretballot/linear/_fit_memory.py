@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
+from secretballot.linear._feature_maps import MOST_PUBLIC_ROWS
 from secretballot.linear.features import stores_pairs
 from secretballot.linear.rounds import N_SYNTHETIC
 
-#: Public rows that are used; the sampling error of more is less than the noise.
-MOST_PUBLIC_ROWS = 20_000
-#: Bytes of each reference row for each pair of its entries, in either order, and the largest memory
-#: of a fit. (Measured: 20 bytes at the peak.)
-_BYTES_PER_PAIR, _MOST_MEMORY = 16, 8 * 10**9
+#: Bytes of each reference row for each pair of its entries, in either order. (Measured: 20 bytes at
+#: the peak.)
+_BYTES_PER_PAIR = 16
+#: Largest memory of a fit, in bytes.
+_MOST_MEMORY = 8 * 10**9
 
 
 def too_many_columns(
@@ -42,8 +43,9 @@ def too_many_columns(
     fewer_rows = f", or at most {most_rows:,} public rows" if most_rows > 0 and n_public else ""
     return (
         f"{n_columns:,} columns are too many for a fit, which would take about "
-        f"{memory / 1e9:,.0f} GB of memory (16 bytes times {n_rows:,} reference rows times the "
-        f"square of {all_entries:,} entries a row), and at most {_MOST_MEMORY / 1e9:.0f} GB are "
-        f"taken. Nothing was released or spent. Use at most {most_columns:,} columns: "
+        f"{memory / 1e9:,.0f} GB of memory ({_BYTES_PER_PAIR} bytes times {n_rows:,} reference "
+        f"rows times the square of {all_entries:,} entries a row), and at most "
+        f"{_MOST_MEMORY / 1e9:.0f} GB are taken. Nothing was released or spent. Use at most "
+        f"{most_columns:,} columns: "
         f"columns=[...] names those to read{fewer_rows}."
     )

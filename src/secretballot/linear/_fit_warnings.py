@@ -20,8 +20,8 @@ _EXPLAINED = 0.8
 _CLEAR_SIGNAL = 6.0
 #: Share of public rows with other categories, above which sums of the public ones may be noise.
 _MOST_OTHERS = 0.5
-#: Public categories hardly occur if rows that have one are fewer than this share of the others.
-_FEW_KNOWN = 0.1
+#: Public categories hardly occur if fewer rows have one than this share of all other rows.
+_FEW_PUBLIC = 0.1
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
 #: An effect is flattened if less than this share of its range remains.
@@ -86,7 +86,7 @@ def warn_failed_fit(
 def warn_flattened(
     free: Posterior, ordered: Posterior, features: AdditiveBins, directions: NDArray[np.int8]
 ) -> None:
-    """Warn of columns with a clear effect against their direction. Free of charge, as all is here.
+    """Warn of columns with a clear effect against their direction, by released numbers alone.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
 def _absent_columns(
     features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
 ) -> list[str]:
-    """Return columns of which few private rows can have a public category, for all the noise.
+    """Return the columns in which few private rows have a public category, whatever the noise.
 
     Columns in which most public rows have others too are left out.
     """
@@ -165,8 +165,8 @@ def _absent_columns(
             continue
         if shares is not None and shares[place][column.other_code] > _MOST_OTHERS:
             continue
-        known, other = counts[place][: column.other_code], counts[place][column.other_code]
-        most_known = float(known.sum()) + _CLEAR_SIGNAL * sigma * len(known) ** 0.5
-        if most_known < _FEW_KNOWN * (float(other) - _CLEAR_SIGNAL * sigma):
+        public_counts, other = counts[place][: column.other_code], counts[place][column.other_code]
+        most_public = float(public_counts.sum()) + _CLEAR_SIGNAL * sigma * len(public_counts) ** 0.5
+        if most_public < _FEW_PUBLIC * (float(other) - _CLEAR_SIGNAL * sigma):
             absent.append(repr(column.name))
     return absent

@@ -11,20 +11,22 @@ _NEGLIGIBLE = 1e-10
 _ROUNDING = 1e-12
 
 
-def fit_on_simplex(gram: Floats, cross: Floats, usual: Floats) -> Floats:
+def fit_on_simplex(gram: Floats, cross: Floats, fallback: Floats) -> Floats:
     """Minimise ``r' G r - 2 r' v`` over non-negative r that sum to 1, for each column v of `cross`.
 
     Returns shape (n_columns, n_classes). In directions in which G is not positive, as may happen
-    once self-similarities are taken out, ratios are the `usual` ones. With G = L'L and v = L'b the
-    objective is norm((L - b 1') r)^2, and its minimum is found, up to its length, by non-negative
-    least squares for ((L - b 1'), w 1') r = (0, w), whatever w > 0.
+    once self-similarities are taken out, ratios are those of `fallback`. With G = L'L and v = L'b
+    the objective is norm((L - b 1') r)^2, and its minimum is found, up to its length, by
+    non-negative least squares for ((L - b 1'), w 1') r = (0, w), whatever w > 0.
     """
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     least = max(values[-1] * _NEGLIGIBLE, 1e-290)
     unknown = values <= least
     root = np.sqrt(np.maximum(values, least))
     factor = root[:, None] * vectors.T
-    targets = np.where(unknown[:, None], factor @ usual[:, None], vectors.T @ cross / root[:, None])
+    targets = np.where(
+        unknown[:, None], factor @ fallback[:, None], vectors.T @ cross / root[:, None]
+    )
     n_classes = len(gram)
     ratios = np.empty(cross.T.shape)
     system = np.empty((len(factor) + 1, n_classes))
@@ -38,12 +40,12 @@ def fit_on_simplex(gram: Floats, cross: Floats, usual: Floats) -> Floats:
     return ratios
 
 
-def fit_signed(gram: Floats, cross: Floats, inverse: Floats, usual: Floats) -> Floats:
+def fit_signed(gram: Floats, cross: Floats, inverse: Floats, fallback: Floats) -> Floats:
     """Minimise the objective of `fit_on_simplex` over r that sum to 1 but may be negative.
 
     `inverse` is that of `gram` over directions of sum zero.
     """
-    return np.asarray(usual + (inverse @ (cross - (gram @ usual)[:, None])).T)
+    return np.asarray(fallback + (inverse @ (cross - (gram @ fallback)[:, None])).T)
 
 
 def class_directions(gram: Floats) -> tuple[Floats, Floats]:

@@ -159,16 +159,20 @@ def boolean_texts(values: ArrayLike) -> tuple[str, ...]:
     return tuple(texts) if all(_boolean(text) is not None for text in texts) else ()
 
 
-def text_finder(known: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
+def text_finder(values: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
     """Return a function that finds a text in a mapping: itself, or another of the same boolean.
 
     The function's second argument is its answer for all other texts.
     """
     booleans: dict[bool | None, T] = {}
-    for text, value in known.items():
+    for text, value in values.items():
         if (boolean := _boolean(text)) is not None:
             booleans.setdefault(boolean, value)
-    return lambda text, other: known[text] if text in known else booleans.get(_boolean(text), other)
+
+    def find(text: str | None, other: T) -> T:
+        return values[text] if text in values else booleans.get(_boolean(text), other)
+
+    return find
 
 
 def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Copies of an estimator that tools around it fit, each of which pays with a part of its own."""
+"""Copies of an estimator, fitted by tools around it: each needs its own part of the budget."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from secretballot._errors import PrivacyLeakWarning, warn
 
-#: Parameters of an estimator that say what a fit pays, or with what noise.
+#: Parameters of an estimator that limit the price of a fit: one must be given to a copy.
 _AMOUNTS = ("epsilon", "mechanism", "reservation")
 
 
@@ -22,10 +22,10 @@ class CopiedMixin:
 
 
 def check_copy(estimator: Any) -> bool:
-    """Refuse a fit of a copy that names no part of the budget; return True for other copies.
+    """Return True for a copy, with a warning; ValueError if it names no part of the budget.
 
-    Nobody knows how many of them there will be. A tool that fits copies may look at private rows
-    itself, which warns.
+    A copy does not know how many others there are. The warning is of the tool itself, which may
+    look at private rows without noise.
     """
     if not estimator._is_copy:
         return False

@@ -1,4 +1,4 @@
-"""Columns of a table that come from how its file was written or read, and can't be meant."""
+"""Columns that a file's index, or a wrong separator, has left in a table."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ def check_file_columns(X_public: Any) -> None:
             )
     if numbered and len(names) > 1:
         shown = ", ".join(map(repr, numbered[:_MOST_WARNED]))
-        more = ", ..." if len(numbered) > _MOST_WARNED else ""
+        ellipsis = ", ..." if len(numbered) > _MOST_WARNED else ""
         warn(
-            f"X_public: the values of {shown}{more} all differ, and rise or fall from row to row, "
-            "as row numbers do: a model would learn the order of the file. Leave such columns out, "
-            "or shuffle the public rows if they are sorted by a column that is meant."
+            f"X_public: the values of {shown}{ellipsis} all differ, and rise or fall from row to "
+            "row, as row numbers do: a model would learn the order of the file. Leave such columns "
+            "out, or shuffle the public rows if they are sorted by a column that is meant."
         )
 
 
 def _has_no_name(column: Hashable) -> bool:
-    """Return whether a column has no name, or one that pandas gives an index."""
+    """Return True for a column without a name, or with one that pandas gives an index."""
     return _UNNAMED.fullmatch(str(column)) is not None
 
 
 def _is_in_order(column: Hashable, values: Any) -> bool:
-    """Return whether the numbers, or times, of a column all differ, and rise or fall."""
+    """Return True if the numbers, or times, of a column rise from row to row, or fall."""
     if len(values) < _FEWEST_ROWS:
         return False
     kind = ColumnSchema.of(column, values).kind

@@ -19,8 +19,10 @@ _TEACHERS, _DIVISORS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
 #: More than two classes need up to .8 % more noise than two, for which calibration is much faster.
 _MORE_CLASSES = 1.01
 
-#: Number of teachers under unknown noise, and least rows of a teacher without public rows.
-_FALLBACK, _ROWS_WITHOUT_POOL = 100, 10
+#: Number of teachers under unknown noise.
+_FALLBACK = 100
+#: Least rows of a teacher without public rows, whose labels are not released.
+_ROWS_WITHOUT_POOL = 10
 
 
 def recommended_n_teachers(n_private: int, n_public: int, sigma: float, n_classes: int) -> int:

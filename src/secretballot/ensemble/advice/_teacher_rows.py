@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from secretballot.ensemble.individual import Plan
 
-#: Least rows of a teacher whose labels are released, and rows of a teacher where the number of
-#: teachers is chosen; and both again, for each class.
-_LEAST_ROWS, _LEAST_PER_CLASS = 10, 1
-_CHOSEN_ROWS, _CHOSEN_PER_CLASS = 20, 3
+#: Least rows of a teacher whose labels are released: with fewer it learns next to nothing.
+_LEAST_ROWS = 10
+#: The same for each class.
+_LEAST_PER_CLASS = 1
+#: Least rows of a teacher where the number of teachers is chosen.
+_CHOSEN_ROWS = 20
+#: The same for each class.
+_CHOSEN_PER_CLASS = 3
 
 
 def least_rows(n_classes: int) -> int:
@@ -21,7 +25,7 @@ def chosen_rows(n_classes: int) -> int:
 
 
 def too_few_rows(plan: Plan, n_people: int | None, n_classes: int) -> str:
-    """Describe why the labels of such small teachers are not released; "" if they are.
+    """Describe why labels of teachers with so few rows are not released; "" if they are.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class FeatureMap(Protocol):
 
 
 def stores_pairs(n_entries: int, n_features: int) -> bool:
-    """Return whether the pairs of a one-hot row's entries are stored, and not all features."""
+    """Return True if pairs of a one-hot row's entries are stored, in place of all features."""
     return n_entries * (n_entries + 1) // 2 * _DENSE_RATIO < n_features**2
 
 

@@ -201,13 +201,13 @@ default="auto"
         gaussian = ""
         if not isinstance(chosen, GaussianProportions):
             gaussian = " In this budget mechanism='gaussian' may fit."
-        asked = (
+        amount_text = (
             f"epsilon={epsilon!r} and delta={delta!r}"
             if share is None
             else f"share={quoted(share)}"
         )
         raise BudgetExceededError(
-            f"{type(chosen).__name__} of {asked} does not fit what "
+            f"{type(chosen).__name__} of {amount_text} does not fit what "
             f"is left of this budget, whose costs are added up at order={order!r}. Nothing was "
             "published or spent. With order=math.inf epsilons and deltas are added up as they "
             "are: pass accountant=PrivacyAccountant(epsilon, delta, unit='label', order=math.inf)."

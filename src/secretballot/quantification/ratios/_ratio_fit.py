@@ -167,13 +167,13 @@ def fit_group_effects(
     )
 
 
-def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats, usual: Floats) -> Floats:
+def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats, fallback: Floats) -> Floats:
     """Return ratios that may be negative, of groups that differ as bags do.
 
     `products`, shape (n_classes, n_groups), are those of class means with the groups' means, and
-    `usual` the ratios where nothing is known.
+    `fallback` the ratios where they show nothing.
     """
     class_gram = means.gram(gram, 0.0)
     values, vectors = class_directions(class_gram)
     noise = np.maximum(gram.spread @ (means.mixture @ vectors) ** 2, distance_rounding(class_gram))
-    return fit_signed(class_gram, products, inverse_above(values, vectors, noise), usual)
+    return fit_signed(class_gram, products, inverse_above(values, vectors, noise), fallback)
