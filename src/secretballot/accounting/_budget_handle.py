@@ -127,7 +127,7 @@ class BudgetHandle:
         return PrivacyStatement.of(self._ledger)
 
     def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
-        """Return a new part of a run that may spend at most so much on its own: one fit.
+        """Return the scope of one fit: its releases together may spend no more than this.
 
         Parameters
         ----------

@@ -21,7 +21,9 @@ class Reserved:
 
     id: str
     event: Event  # the entry pays for (more) rows, draws some, or ends it with a refund
-    plans: tuple[tuple[int, int | None], ...]  # rows, or where answers are counted those, or 0
+    plans: tuple[
+        tuple[int, int | None], ...
+    ]  # of each payment: (rows, None), (rows, 0) or (0, answers)
     rows: int = 0  # drawn so far
     answers: int = 0
 
@@ -80,9 +82,7 @@ class Reserved:
     def follows(self, before: Self | None, n_rows: int) -> bool:
         """Check that an entry with `n_rows` rows leads from the state before to this one."""
         if self.event == "reserve" and sum(map(bool, self.plans[-1])) != 1:
-            return (
-                False  # rows and answers have prices, and shares that may come back, of their own
-            )
+            return False  # rows and answers are paid for, and refunded, apart
         if before is None:
             return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
         if before.is_settled:

@@ -99,9 +99,9 @@ def _check_kind(X: ArrayLike, name: str) -> None:
 
 
 def dense_columns(X: Any) -> Any:
-    """Return a table in which sparse columns are dense, but numbers with 0 in their empty cells.
+    """Make sparse columns of pandas dense, except numbers whose empty cells are 0.
 
-    Those are all that scikit-learn reads.
+    Those are the only ones that scikit-learn reads.
     """
     if container_kind(X) != "pandas":
         return X

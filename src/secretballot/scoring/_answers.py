@@ -42,7 +42,7 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
-    """Refuse texts on one side where all labels of the other one are numbers; none are equal.
+    """Refuse labels that are all texts on one side and all numbers on the other: none are equal.
 
     One label of another type among many changes nothing: it is a wrong answer.
     """
@@ -60,7 +60,7 @@ def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str
 
 
 def check_no_fractions(labels: ArrayLike, name: str) -> None:
-    """Refuse labels of which most are numbers with fractions, which are hardly classes.
+    """Refuse labels that are mostly numbers with fractions: they are hardly classes.
 
     A few of them change nothing: they are wrong answers.
     """

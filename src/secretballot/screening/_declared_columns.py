@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot.schema import cell_text, missing_cells, read_coded_texts, read_days, read_numbers
 
-#: Cells that bounds of their own kind declare, and such bounds.
+#: Kinds of cells that need bounds of their own kind, with an example of such bounds.
 _KINDS = {
     "time": "('2020-01-01', '2024-12-31')",
     "duration": "(pandas.Timedelta(0), pandas.Timedelta(days=30))",

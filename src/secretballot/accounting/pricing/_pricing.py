@@ -47,7 +47,7 @@ class Pricing(ABC):
         """
 
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
-        """Compute the price of rows, and that of the answers behind their threshold, apart.
+        """Compute separate prices of rows and of the answers behind their threshold.
 
         They add up to `price`.
         """

@@ -42,7 +42,7 @@ class RenyiPricing(Pricing):
         return charges
 
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
-        """Compute the price of rows, and that of the answers behind their threshold, apart."""
+        """Compute separate prices of rows and of the answers behind their threshold."""
         self.price(totals, span)
         return [(part, self._cost(part)) for part in span.apart()]
 

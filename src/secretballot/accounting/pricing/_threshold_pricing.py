@@ -38,7 +38,7 @@ class ThresholdPricing(GaussianPricing):
     _answered: NDArray[np.bool_]
 
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
-        """Compute the price of rows, and that of the answers behind their threshold, apart.
+        """Compute separate prices of rows and of the answers behind their threshold.
 
         Rows cost what they do at their part of the delta, and answers the rest.
         """
@@ -50,12 +50,14 @@ class ThresholdPricing(GaussianPricing):
         of_rows: dict[str, Cost] = {}
         of_answers: dict[str, Cost] = {}
         for payer, charge in cast("dict[str, GaussianCost]", charges).items():
-            own = GaussianCost.zero()
+            rows_cost = GaussianCost.zero()
             for group, prices in self._prices(span).items():
                 if payer in self._payers[group]:
                     part, _ = parts_of_delta(prices, self._available(*headroom[payer])[1])
-                    own = own.parallel(prices[0].gaussian_cost(part * float(charge.delta)))
-            of_rows[payer], of_answers[payer] = own, charge.without(own)
+                    rows_cost = rows_cost.parallel(
+                        prices[0].gaussian_cost(part * float(charge.delta))
+                    )
+            of_rows[payer], of_answers[payer] = rows_cost, charge.without(rows_cost)
         return list(zip(apart, (of_rows, of_answers), strict=True))
 
     def admit(self, totals: Totals) -> None:

@@ -52,18 +52,18 @@ def check_rows_left(state: Reserved, n_rows: int) -> None:
 
 def check_prices(pricing: Pricing, entries: Sequence[LedgerEntry]) -> None:
     """Refuse plans whose payment is less than rows, or answers, cost at least."""
-    ones = [(one, pricing.unchecked_price(one)) for one in pricing.span(1).apart()]
+    price_of_one = [(span, pricing.unchecked_price(span)) for span in pricing.span(1).apart()]
     for entry in entries:
         if entry.reservation is None or entry.reservation.event != "reserve":
             continue
         n_rows, n_answers = entry.reservation.plans[-1]
-        for one, price in ones:
-            n_priced = n_rows if one.n_rows else n_answers or 0
+        for span, price in price_of_one:
+            n_priced = n_rows if span.n_rows else n_answers or 0
             for group, cost in price.items():
                 least = (_LEAST_SHARE * n_priced) * cost
                 paid = entry.charges.get(group)
                 if n_priced and (paid is None or not least.amounts_at_most(paid)):
-                    what = "rows" if one.n_rows else "answers"
+                    what = "rows" if span.n_rows else "answers"
                     raise LedgerError(
                         f"An entry of the reservation {entry.reservation.id!r} pays for {n_priced} "
                         f"{what}, and too little for {group!r}: somebody added it by hand. Nothing "

@@ -1,4 +1,4 @@
-"""Notes on public columns that tell a model little, or something else than they should."""
+"""Notes on public columns: those that tell a model little, or that are read in a wrong way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_SHOWN = 5
 #: Logarithm of the chance that independent integers in a range all differ, below which they are
 #: identifiers.
 _LOG_CHANCE = math.log(0.01)
-#: A code for missing lies so many mean distances of values beyond the others.
+#: Distance of a code for missing from all other values, in mean distances between these.
 _CODE_DISTANCE = 10.0
 
 _CURRENCY = "$\u00a2\u00a3\u00a5\u20a0-\u20bf"
@@ -85,11 +85,11 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
 
 def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
     """Describe codes for missing, and identifiers."""
-    for end, code, others in (
+    for end, code, other_values in (
         ("smallest", values[0], values[1:]),
         ("largest", values[-1], values[:-1]),
     ):
-        if _is_code(float(code), others):
+        if _is_code(float(code), other_values):
             return f"the {end} value is {code:.0f}: is it a code for missing?"
     x = column.numbers()
     if not column.has_integers() or len(values) < len(x):
@@ -103,12 +103,12 @@ def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
     return ""
 
 
-def _is_code(code: float, others: NDArray[np.float64]) -> bool:
-    """Return True for a number such as -999 or 9999 that lies apart from all others."""
-    if not code.is_integer() or not _CODE.fullmatch(f"{code:.0f}") or not len(others):
+def _is_code(code: float, other_values: NDArray[np.float64]) -> bool:
+    """Return True for a number such as -999 or 9999 that lies apart from all other values."""
+    if not code.is_integer() or not _CODE.fullmatch(f"{code:.0f}") or not len(other_values):
         return False
-    mean_distance = float(np.ptp(others)) / max(len(others) - 1, 1)
-    return float(np.abs(others - code).min()) > _CODE_DISTANCE * mean_distance
+    mean_distance = float(np.ptp(other_values)) / max(len(other_values) - 1, 1)
+    return float(np.abs(other_values - code).min()) > _CODE_DISTANCE * mean_distance
 
 
 def _is_id(name: Hashable) -> bool:
@@ -155,7 +155,7 @@ class _NumberTexts(NamedTuple):
         The unit or currency; empty if there is none.
     has_units : bool
         True if there are other units.
-    others : list of str
+    other_texts : list of str
         All other texts.
     """
 
@@ -163,7 +163,7 @@ class _NumberTexts(NamedTuple):
     numbers: list[str]
     unit: str
     has_units: bool
-    others: list[str]
+    other_texts: list[str]
 
     @classmethod
     def of(cls, counts: dict[str, int]) -> _NumberTexts:
@@ -188,19 +188,19 @@ class _NumberTexts(NamedTuple):
             numbers=[numbers[text] for text in read],
             unit=max((units[text] for text in read), default=""),
             has_units=len(totals) > 1,
-            others=[text for text in counts if text not in set(read)],
+            other_texts=[text for text in counts if text not in set(read)],
         )
 
     def note(self) -> str:
-        """Describe the numbers, and what makes numbers of them; "" if they are few, or codes."""
-        n_texts = len(self.numbers) + len(self.others)
+        """Describe the numbers, and how to convert them; "" if they are few, or codes."""
+        n_texts = len(self.numbers) + len(self.other_texts)
         if self.share <= _MOST_SHARE or n_texts <= (1 if self.unit else _MOST_CODES):
             return ""
         kind = f"numbers with {self.unit!r} as texts" if self.unit else "numbers as texts"
         return f"{kind}, read as categories; {self._remedy()}"
 
     def _remedy(self) -> str:
-        """Describe a way to numbers."""
+        """Describe how to convert the texts to numbers."""
         point, thousands = self._separators()
         if self.has_units or not point:
             return "write all in one unit, with one decimal separator"
@@ -209,14 +209,14 @@ class _NumberTexts(NamedTuple):
             digits = f"X[column].str.replace('[^0-9{point}-]', '', regex=True){replace}"
             return f"pandas.to_numeric({digits}, errors='coerce') makes numbers"
         options = {"decimal": point if point == "," else "", "thousands": thousands}
-        given = [f"{option}={value!r}" for option, value in options.items() if value]
-        if not given and not self.others:
+        arguments = [f"{option}={value!r}" for option, value in options.items() if value]
+        if not arguments and not self.other_texts:
             return "astype(float) makes numbers"
-        if not given:
+        if not arguments:
             return "pandas.to_numeric(X[column], errors='coerce') makes numbers"
-        if self.others:
-            given.append(f"na_values={self.others[:_MOST_SHOWN]!r}")
-        return f"pandas.read_csv(file, {', '.join(given)}) makes numbers"
+        if self.other_texts:
+            arguments.append(f"na_values={self.other_texts[:_MOST_SHOWN]!r}")
+        return f"pandas.read_csv(file, {', '.join(arguments)}) makes numbers"
 
     def _separators(self) -> tuple[str, str]:
         """Return the first separators of decimals and thousands that fit all numbers, or ""."""

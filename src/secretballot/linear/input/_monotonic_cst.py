@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,10 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
         )
     if constraints is not None and not isinstance(constraints, dict) and np.ndim(constraints) != 1:
         raise ValueError(f"monotonic_cst={constraints!r} must have one number for each column.")
-    directions: NDArray[np.int8] = _check_monotonic_cst(
-        model,
-        _by_class(constraints, model, response)
-        if isinstance(response, ClassResponse)
-        else constraints,
-    )
+    numbers: object = constraints
+    if isinstance(response, ClassResponse):
+        numbers = _by_number(constraints, model, response)
+    directions: NDArray[np.int8] = _check_monotonic_cst(model, numbers)
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
             f"monotonic_cst={constraints!r} needs features='additive', which has effects of single "
@@ -48,7 +47,7 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
     return directions
 
 
-def _by_class(
+def _by_number(
     constraints: ArrayLike | dict[str, object] | None, model: LinearModel, response: ClassResponse
 ) -> list[object] | dict[str, object] | None:
     """Return constraints with numbers in place of the classes that they name."""
@@ -56,23 +55,24 @@ def _by_class(
         return None
     names = np.asarray(response.classes).tolist()
     declared = getattr(model, "classes", None)
-    is_sorted = declared is not None and list(declared) == names
+    direction_of = partial(
+        _class_direction,
+        names=names,
+        is_sorted=declared is not None and list(declared) == names,
+        is_learned=response.classes_learned,
+    )
     if isinstance(constraints, dict):
-        return {
-            column: _class_direction(_plain(value), names, is_sorted, response.classes_learned)
-            for column, value in constraints.items()
-        }
-    return [
-        _class_direction(value, names, is_sorted, response.classes_learned)
-        for value in np.asarray(constraints, dtype=object).tolist()
-    ]
+        return {column: direction_of(_plain(value)) for column, value in constraints.items()}
+    return [direction_of(value) for value in np.asarray(constraints, dtype=object).tolist()]
 
 
 def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _class_direction(value: object, names: list[object], is_sorted: bool, learned: bool) -> object:
+def _class_direction(
+    value: object, names: list[object], is_sorted: bool, is_learned: bool
+) -> object:
     """Return 1 if `value` names the second of two classes, -1 for the first, or a number as it is.
 
     Numbers are directions if classes are numbers too, or were named in sorted order.
@@ -90,7 +90,7 @@ def _class_direction(value: object, names: list[object], is_sorted: bool, learne
     is_number = isinstance(value, Real)
     if is_number and (value == 0 or is_sorted):
         return value
-    known = "" if learned else f": {names[1]!r} or {names[0]!r}"
+    choice = "" if is_learned else f": {names[1]!r} or {names[0]!r}"
     problem = (
         "does not say which class rises: classes are sorted, in whatever order they are named"
         if is_number
@@ -98,7 +98,7 @@ def _class_direction(value: object, names: list[object], is_sorted: bool, learne
     )
     raise ValueError(
         f"monotonic_cst: {value!r} {problem}. Give the column the class whose probability rises "
-        f"with it{known}."
+        f"with it{choice}."
     )
 
 

@@ -30,7 +30,7 @@ from secretballot.quantification.ratios._ratio_misfit import chance_distances
 _UNKNOWN = 0.95
 #: Least share of a covariance that remains when that of labels is removed.
 _LEAST_REMAINDER = 0.1
-#: Degrees of freedom of no finite number, whose quotients must not overflow.
+#: In place of infinitely many degrees of freedom, whose quotients would overflow.
 _MANY = 1e12
 
 
@@ -100,8 +100,8 @@ def bootstrap(
         labels = np.einsum("i,ijk->jk", (mixture @ r) ** 2, bag_labels)
         of_bags = _remove_covariance(moves[:, number], labels)
         # Few instances say little of their variance: it is shrunk towards that within the bags.
-        own = _remove_covariance(group_moves[:, number], _label_covariance(r) / size)
-        of_group = math.sqrt(n_parts - 1) * own
+        of_own_parts = _remove_covariance(group_moves[:, number], _label_covariance(r) / size)
+        of_group = math.sqrt(n_parts - 1) * of_own_parts
         of_group += math.sqrt(PRIOR_FREEDOM) * _draw_normal(within / size, n_resamples, rng)
         of_group /= math.sqrt(n_parts - 1 + PRIOR_FREEDOM)
         terms = [(of_bags, freedom), (of_group, n_parts - 1 + PRIOR_FREEDOM)]
@@ -202,7 +202,7 @@ def _within_classes(effects: Floats, parts: SubBags, label_covariance: Floats) -
 
 
 def _removal(total: Floats, covariance: Floats) -> Floats:
-    """Return the linear map after which rows of covariance `total` have less by `covariance`."""
+    """Return the linear map that reduces a covariance `total` by `covariance`."""
     values, vectors = np.linalg.eigh(total)
     positive = values > 1e-12 * max(values[-1], 1e-300)
     root = vectors[:, positive] * np.sqrt(values[positive])
