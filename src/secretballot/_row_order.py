@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from secretballot._errors import warn
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
 
 
 def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") -> None:
@@ -26,19 +26,19 @@ def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") 
         raise ValueError(
             f"{name} has the index of {name_of_X} in another order, and rows are matched by "
             f"position: each value would be another row's. Pass {name}.loc[{name_of_X}.index], or "
-            f"{name}.to_numpy() if the order is right as it is."
+            f"{name}.to_numpy() if the order is right as it is. {NOT_FOR_PUBLICATION}"
         )
     if not is_plain(index) and not is_plain(labels):
         raise ValueError(
             f"{name} has other index labels than {name_of_X}, and rows are matched by position: "
             f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
-            "if the order is right as it is."
+            f"if the order is right as it is. {NOT_FOR_PUBLICATION}"
         )
     warn(
         f"{name} has other index labels than {name_of_X}, and rows are matched by position: if "
         "rows were left out of one of them alone, each value is another row's. Leave them out of "
         f"both, and then call reset_index(drop=True) of both, or pass {name}.to_numpy() if the "
-        "order is right as it is."
+        f"order is right as it is. {NOT_FOR_PUBLICATION}"
     )
 
 

@@ -16,7 +16,8 @@ from secretballot.accounting import (
     price_plan,
     replay,
 )
-from secretballot.mechanisms import GaussianProportions, GNMax
+from secretballot.games import SplitPlan
+from secretballot.mechanisms import ConfidentGNMax, GaussianProportions, GNMax, RoundRobin
 
 KINDS = ["renyi", math.inf, "gaussian"]
 
@@ -133,6 +134,55 @@ def test_thresholds_and_answers_are_drawn_together(order):
         assert back == pytest.approx(2 * bit + 3 * vote)
         assert accountant.spent().amount == pytest.approx(10 * bit + 4 * vote)
     replay(accountant._ledger)
+
+
+def spent_pair(accountant, level=None):
+    report = accountant.spent()
+    cost = (report if level is None else report[level]).cost
+    return float(cost.mu2), float(cost.delta)
+
+
+@pytest.mark.parametrize("epsilon", [30.0, {"low": 20.0, "high": 40.0}], ids=["one", "levels"])
+@pytest.mark.parametrize("cap", [None, 15.0])
+@pytest.mark.parametrize("noise", [(60, 20), (20, 60)], ids=["dear rows", "dear answers"])
+@pytest.mark.parametrize("more", [0, 20])
+def test_settled_thresholds_are_paid_for(epsilon, cap, noise, more):
+    """Rows that all failed keep at least their price, at the part of the delta that stays."""
+    sigma, sigma_threshold = noise
+    mechanism = ConfidentGNMax(sigma=sigma, sigma_threshold=sigma_threshold, threshold=2000)
+    accountant = budget(epsilon=epsilon)
+    scope = accountant.scope(cap)
+    reservation = accountant.reserve(mechanism, 40, n_columns=2, n_answers=20, scope=scope)
+    if more:
+        accountant.top_up(reservation, n_rows=more, n_answers=4)
+    for _ in range(2):
+        accountant.release(mechanism, failing(20 + more // 2), reservation=reservation)
+    assert accountant.reserved(reservation).answers_left == 20 + 4 * (more > 0)
+    accountant.settle(reservation)
+    for level in epsilon if isinstance(epsilon, dict) else [None]:
+        mu2, delta = spent_pair(accountant, level)
+        least = 0.0
+        for start, stop in ((0, 40), (40, 40 + more)):
+            plan = SplitPlan(mechanism, stop, 2, None).pieces("thresholds", start, stop)["*"]
+            least += float(plan.gaussian_cost(delta).mu2)
+        assert least <= mu2 * (1 + 1e-9)
+        assert mu2 < 1.2 * least or more
+        assert delta > 0
+    replay(accountant._ledger)
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_the_refund_of_a_turn_is_of_those_whose_turn_it_was(order):
+    mechanism = RoundRobin(mechanism=GNMax(sigma=40), turns={"everyone": (1, 3)})
+    accountant = budget(order, epsilon=4.0)
+    reservation = accountant.reserve(mechanism, 4, n_columns=2)
+    accountant.top_up(reservation, n_rows=2)  # of the second part, and of the third
+    accountant.release(mechanism, tied(5), reservation=reservation, scope=reservation.scope)
+    accountant.settle(reservation)
+    (level,) = accountant.levels
+    refund = accountant.entries()[-1].charges
+    names = [group for group, cost in refund.items() if float(cost.at(level.order)) > 0]
+    assert names == [mechanism.part("everyone", 2)]
 
 
 def test_more_rows_are_a_plan_of_their_own():

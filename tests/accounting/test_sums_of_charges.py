@@ -1,10 +1,12 @@
 """Sums of charges: none is lost in a larger one, and equal parts of a budget fit."""
 
+import contextlib
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests._fakes import Pure, votes
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import ORDERS, BudgetExceededError, GaussianCost, RenyiCost
@@ -94,6 +96,26 @@ def test_equal_children_of_a_renyi_budget_fit(order, n):
         accountant.child(str(number), epsilon=epsilon)
     with pytest.raises(BudgetExceededError):
         accountant.child("one more", epsilon=epsilon)
+
+
+@pytest.mark.parametrize("n_steps", [1, 40])
+def test_budgets_of_pairs_have_next_to_nothing_to_spare(n_steps):
+    """They have 2^-41 of themselves, in all: for rounding, and for no charge."""
+    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
+    accountant.release(Pure(epsilon=1.0, delta=1e-5), votes(1))
+    for charge in (Pure(epsilon=2.0**-40), Pure(epsilon=0.0, delta=1e-5 * 2.0**-40)):
+        for spend in (
+            lambda charge=charge: accountant.release(charge, votes(1)),
+            lambda charge=charge: accountant.reserve(charge, 1),
+        ):
+            with pytest.raises(BudgetExceededError):
+                spend()
+    for _ in range(n_steps):
+        with contextlib.suppress(BudgetExceededError):
+            accountant.release(Pure(epsilon=2.0**-44), votes(1))
+    assert accountant.spent().amount <= 1 + 2.0**-41
+    with pytest.raises(BudgetExceededError):
+        accountant.child("team", epsilon=2.0**-40)
 
 
 def test_many_rows_are_charged_no_less_than_each_of_them():

@@ -130,8 +130,12 @@ def test_a_mechanism_or_a_reservation_is_a_part_too():
     sure = GNMax(sigma=3.0)
     reservation = accountant.reserve(sure, 2, n_columns=2)
     for part in ({"mechanism": sure}, {"mechanism": sure, "reservation": reservation}):
+        n_before = len(accountant.entries())
         with pytest.warns(PrivacyLeakWarning):
             clone(ensemble).set_params(**part).fit(X, Y, X_public=public)
+        notes = [json.loads(entry.note) for entry in accountant.entries()[n_before:]]
+        assert any(note.get("copy") is True for note in notes)
+    assert "fitted as copies" in str(accountant.statement())
 
 
 def test_fits_that_exceed_the_budget_score_nan():

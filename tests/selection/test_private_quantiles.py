@@ -237,6 +237,29 @@ def test_no_replaced_person_moves_the_count_of_the_check_by_more_than_one(unit, 
     assert max(changes) == 1
 
 
+@pytest.mark.parametrize(("n_outside", "noisy"), [(600, 0.0), (0, 600.0), (600, 500.0)])
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]])
+def test_what_is_said_of_bounds_follows_from_the_released_count(
+    names, n_outside, noisy, monkeypatch, recwarn
+):
+    release = PrivacyAccountant.release
+
+    def with_noise(accountant, mechanism, numbers, **options):
+        released = release(accountant, mechanism, numbers, **options)
+        return np.array([[noisy]]) if np.size(numbers) == 1 else released
+
+    monkeypatch.setattr(PrivacyAccountant, "release", with_noise)
+    table = pd.DataFrame({name: np.arange(1_000) / 1_000 for name in names})
+    table.loc[: n_outside - 1, names[-1]] = np.nan
+    private_quantiles(table, bounds=(0, 1), accountant=budget(), share="rest")
+    said = [str(each.message) for each in recwarn if "within the bounds" in str(each.message)]
+    assert len(said) == (noisy > 0)
+    for text in said:
+        assert f"about {noisy / 1_000:.0%} of the rows" in text
+        assert ("'a'" in text) == (names == ["a"])  # of several columns, it says of none
+        assert "'b'" not in text
+
+
 DAYS = pd.Timestamp("2020-03-01") + pd.to_timedelta(np.arange(6_000) / 6, unit="D")
 FIRST, LAST = "2020-01-01", "2023-12-31"
 
