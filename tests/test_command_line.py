@@ -366,6 +366,18 @@ def test_no_ledger(run, path):
     assert "is not a ledger of secretballot" in run("verify", path)[2]
 
 
+@pytest.mark.usefixtures("accountant")
+def test_errors_of_ledgers_advise_no_python(run, path, tmp_path):
+    for arguments in (
+        ("create", path, "--epsilon", "1", "--delta", "1e-6"),
+        ("carve", tmp_path / "missing.ledger", "team", "--epsilon", "0.5"),
+    ):
+        status, _, errors = run(*arguments)
+        assert status == 1
+        assert "PrivacyAccountant" not in errors
+        assert "ledger=" not in errors
+
+
 @pytest.mark.parametrize("wrong", [[], ["show"], ["export", "x"], ["nonsense", "x"]])
 def test_a_wrong_command(run, wrong):
     status, _, errors = run(*wrong)

@@ -44,7 +44,9 @@ def test_another_order_is_refused(make, name):
     }
     fit = {"y": Y, **arguments[name]}
     fit[name] = fit[name].iloc[OTHER]
-    with pytest.raises(ValueError, match=rf"{name} has the index of X in .*\.loc.*NOT FOR PUBLICATION"):
+    with pytest.raises(
+        ValueError, match=rf"{name} has the index of X in .*\.loc.*NOT FOR PUBLICATION"
+    ):
         make(accountant).fit(X, **fit, X_public=PublicData(POOL))
     assert not accountant.entries()
 

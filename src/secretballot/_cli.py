@@ -22,6 +22,7 @@ from secretballot._ledger_commands import (
     add_children,
     add_json,
     add_price,
+    in_commands,
     put_page,
     show,
     verify,
@@ -52,7 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         options.run(options)
         sys.stdout.flush()
-    except (LedgerError, ImportError, CommandError) as error:
+    except LedgerError as error:
+        _complain(visible(in_commands(str(error))))
+        return 1
+    except (ImportError, CommandError) as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:

@@ -184,7 +184,7 @@ def test_lines_are_seen_on_a_dark_ground(fitted):
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"install secretballot\[plot\]"):
+    with pytest.raises(ImportError, match="install the extra `plot`"):
         LabelsDisplay({}, delta=1e-5).plot()
 
 

@@ -150,7 +150,7 @@ def test_without_rich(monkeypatch, capsys):
     with show_progress():
         slow()
     assert "[secretballot] slow work" in capsys.readouterr().out
-    with pytest.raises(ImportError, match=r"install secretballot\[progress\]"):
+    with pytest.raises(ImportError, match="install the extra `progress`"):
         show_progress("bar").__enter__()
 
 

@@ -36,7 +36,9 @@ def test_predictions_or_owners_of_other_rows(score):
 @pytest.mark.parametrize("predicted", [AMOUNTS * 1.01, AMOUNTS.to_numpy(), AMOUNTS.round()])
 def test_numbers_with_fractions_as_classes(predicted):
     accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match="y_true holds numbers with fractions.*NOT FOR PUBLICATION"):
+    with pytest.raises(
+        ValueError, match="y_true holds numbers with fractions.*NOT FOR PUBLICATION"
+    ):
         score_private(accountant, AMOUNTS, predicted, share=0.1)
     with pytest.raises(ValueError, match="y_pred holds .*regression_score_.*NOT FOR PUBLICATION"):
         score_private(accountant, AMOUNTS.round(), AMOUNTS, share=0.1)

@@ -10,7 +10,9 @@ from secretballot.scoring import score_private
 
 TABLE = pd.DataFrame(X)
 ROWS = TABLE[np.arange(N) % 7 != 3]
-WARNED = r"has other index labels than X.*reset_index\(drop=True\).*to_numpy\(\).*NOT FOR PUBLICATION"
+WARNED = (
+    r"has other index labels than X.*reset_index\(drop=True\).*to_numpy\(\).*NOT FOR PUBLICATION"
+)
 
 
 def target(make):

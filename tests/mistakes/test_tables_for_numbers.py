@@ -8,6 +8,7 @@ from tests.mistakes._mistake import LABELS, N_PUBLIC, POOL, N, X, logistic, numb
 from secretballot import PrivacyAccountant
 from secretballot.ensemble import recommend_teachers
 from secretballot.mechanisms import GNMax
+from secretballot.quantification import publish_proportions
 from secretballot.scoring import (
     price_regression_score,
     price_score,
@@ -99,6 +100,19 @@ REFUSED = {
     "level": lambda table: score_private(budget(), LABELS, LABELS, share=0.5, level=table),
     "epsilon of a fit": lambda table: logistic(budget(), epsilon=table).fit(X, LABELS),
     "scope": lambda table: budget().price(GNMax(sigma=400.0), 3, scope=table),
+    "name of a child": lambda table: budget().child(table, epsilon=0.5),
+    "mechanism": lambda table: budget().release(table, GNMax(sigma=400.0)),
+    "mechanism of a price": lambda table: budget().price(table, 3),
+    "mechanism of proportions": lambda table: publish_proportions(
+        [LABELS], [0, 1], 1.0, 1e-6, table
+    ),
+    "random state": lambda table: budget().release(GNMax(sigma=9.0), [[1, 2]], random_state=table),
+    "unit": lambda table: PrivacyAccountant(1.0, 1e-5, unit=table),
+    "relation": lambda table: PrivacyAccountant(1.0, 1e-5, relation=table),
+    "order": lambda table: PrivacyAccountant(1.0, 1e-5, order=table),
+    "accept": lambda table: PrivacyAccountant.open("missing.ledger", accept=table),
+    "directions": lambda table: logistic(budget(), monotonic_cst=table).fit(X, LABELS),
+    "public rows": lambda table: logistic(budget()).fit(X, LABELS, X_public={"column": table}),
 }
 
 
@@ -108,4 +122,11 @@ def test_no_error_prints_a_table(name, table):
     with pytest.raises(Exception) as error:  # noqa: PT011 - of any kind
         REFUSED[name](TABLES[table])
     assert str(int(SECRET)) not in str(error.value)
+    assert "ambiguous" not in str(error.value)
     assert len(str(error.value)) < 1_000
+
+
+@pytest.mark.parametrize("make", [logistic, numbers])
+def test_labels_in_the_place_of_public_rows(make):
+    with pytest.raises(ValueError, match="X_public: expected 2D array"):
+        make(budget()).price_fit(X, LABELS)

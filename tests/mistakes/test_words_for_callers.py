@@ -10,6 +10,7 @@ from tests.mistakes._mistake import LABELS, N_PUBLIC, N, X, logistic, numbers, t
 from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import BudgetExceededError
 from secretballot.quantification import publish_proportions
+from secretballot.scoring import score_private
 
 
 def with_texts(n):
@@ -46,6 +47,14 @@ def test_a_spent_budget_of_proportions_names_no_fit_alone():
     with pytest.raises(BudgetExceededError) as error:
         publish_proportions([labels], [0, 1], 1.0, 9e-6, "gaussian", accountant=accountant)
     assert "A fit without epsilon=" not in str(error.value.__cause__ or error.value)
+
+
+def test_a_share_that_is_too_large_is_told_of_the_rest():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    score_private(accountant, LABELS, LABELS, share=0.5)
+    with pytest.raises(BudgetExceededError, match="Pass share='rest' for what is left"):
+        score_private(accountant, LABELS, LABELS, share=0.6)
+    score_private(accountant, LABELS, LABELS, share="rest")
 
 
 @pytest.mark.filterwarnings("ignore:a copy of the model")

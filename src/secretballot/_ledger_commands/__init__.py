@@ -2,7 +2,13 @@
 
 from secretballot._ledger_commands._administering import add_administration
 from secretballot._ledger_commands._child_budgets import add_children
-from secretballot._ledger_commands._console import STANDARD_OUTPUT, CommandError, add_json, put_page
+from secretballot._ledger_commands._console import (
+    STANDARD_OUTPUT,
+    CommandError,
+    add_json,
+    in_commands,
+    put_page,
+)
 from secretballot._ledger_commands._looking import show, verify, warn_of_copy
 from secretballot._ledger_commands._pricing import add_price
 
@@ -13,6 +19,7 @@ __all__ = [
     "add_children",
     "add_json",
     "add_price",
+    "in_commands",
     "put_page",
     "show",
     "verify",

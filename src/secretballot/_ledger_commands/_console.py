@@ -123,3 +123,18 @@ def in_options(message: str) -> str:
     for pattern, words in _IN_OPTIONS:
         message = re.sub(pattern, words, message)
     return message
+
+
+#: What errors of a ledger advise in Python, and the same on the command line.
+_IN_COMMANDS = (
+    (r"^ledger=", "FILE "),
+    (r"PrivacyAccountant\.open\(.+\) continues its budget", "its budget goes on"),
+    (r" An unnamed ledger lives .* with PrivacyAccountant\(\.\.\., ledger='file'\)", ""),
+)
+
+
+def in_commands(message: str) -> str:
+    """Return an error of a ledger in the words of the command line."""
+    for pattern, words in _IN_COMMANDS:
+        message = re.sub(pattern, words, message)
+    return message

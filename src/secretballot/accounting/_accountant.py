@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import CompletedInterrupt, LedgerError, warn
+from secretballot._numbers import quoted
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
@@ -157,9 +158,9 @@ class PrivacyAccountant(Carving):
         LedgerError
             If it is missing, no ledger, altered, a copy, or of another budget.
         """
-        if accept not in (None, "moved", "clock"):
+        if accept is not None and not (isinstance(accept, str) and accept in ("moved", "clock")):
             raise ValueError(
-                f"accept={accept!r} is unknown; use 'moved' or 'clock', or leave it out."
+                f"accept={quoted(accept)} is unknown; use 'moved' or 'clock', or leave it out."
             )
         ledger = Ledger.open(path)
         budget = ledger.budget

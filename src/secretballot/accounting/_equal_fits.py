@@ -56,9 +56,11 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
         cap, share = scope.cap(level.name), scope.share_of(level.name)
         if cap is not None:
             amount_text = f"epsilon={scope.epsilon!r}"
+            remedy = "epsilon=accountant.epsilon_per_fit()"
             amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
         elif share is not None:
             amount_text, amount = f"share={scope.share!r}", share * level.amount
+            remedy = "share='rest'"
         else:
             continue
         remaining, _ = headroom[level.name]
@@ -69,7 +71,7 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
             raise BudgetExceededError(
                 f"{amount_text} takes {price:.1%} of the budget"
                 f"{_of_level(level, budget)}, and {share_left:.1%} is left. Nothing was released "
-                "or spent. Pass epsilon=accountant.epsilon_per_fit() for what is left."
+                f"or spent. Pass {remedy} for what is left."
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import quoted
 from secretballot._public import public_name
 from secretballot.divergences import Costs, HasGaussianCost, Law
 from secretballot.games import has_game
@@ -123,8 +124,9 @@ def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
     members = [*ReleaseMechanism.__annotations__, *vars(ReleaseMechanism)]
     missing = [m for m in members if not m.startswith("_") and not hasattr(mechanism, m)]
     if missing or isinstance(mechanism, type):
+        given = repr(mechanism) if isinstance(mechanism, type) else quoted(mechanism)
         raise TypeError(
-            f"mechanism={mechanism!r} is not a mechanism"
+            f"mechanism={given} is not a mechanism"
             + (f" (it has no {missing[0]!r})" if missing else " but a class")
             + "; pass an instance such as GNMax(sigma=40)."
         )

@@ -9,6 +9,7 @@ import numpy as np
 import randomgen
 
 from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._numbers import quoted
 
 #: None for a cryptographic generator, or a seed.
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
@@ -24,7 +25,7 @@ def is_seeded(random_state: RandomState) -> bool:
     if is_int and random_state >= 0:
         return True
     raise ValueError(
-        f"random_state={random_state!r} is not a source of noise; use None (a cryptographic "
+        f"random_state={quoted(random_state)} is not a source of noise; use None (a cryptographic "
         "generator), or for tests a non-negative int, numpy.random.SeedSequence or "
         "numpy.random.Generator."
     )

@@ -162,8 +162,9 @@ def _run(
                 except Exception as error:
                     # The labels are paid for: they must not end in an error.
                     warn(
-                        "there is no student_. The labels are kept in pool_labels_, and "
-                        f"fit_student trains another on them, free of charge. {error}"
+                        "student= failed on the released labels, so there is no student_. The "
+                        "labels are kept in pool_labels_, and fit_student trains another on them, "
+                        f"free of charge. The error: {error}"
                     )
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows
 from secretballot.schema import match_order
@@ -91,7 +92,7 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
     if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
-        raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
+        raise ValueError(f"X_public={quoted(rows)} is no table; give the public rows themselves.")
     if isinstance(rows, tuple) and any(np.ndim(part) > 1 for part in rows[:1]):
         raise ValueError(
             f"X_public is a tuple of {len(rows)} parts; pass the rows alone, X_public=X_public[0]: "

@@ -46,7 +46,8 @@ class PanelsDisplay:
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise ImportError(
-                f"{type(self).__name__} draws with matplotlib; install secretballot[plot]."
+                f"{type(self).__name__} draws with matplotlib: install the extra `plot` "
+                "of this package."
             ) from error
         if axes is None:
             n_rows = -(-n_axes // n_columns)

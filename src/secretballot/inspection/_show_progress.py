@@ -32,7 +32,7 @@ def show_progress(show: str | Report = "auto") -> Iterator[None]:
     ----------
     show : {"auto", "bar", "lines"} or callable, default="auto"
         ``"bar"`` draws bars, in notebooks too, and needs `rich` (the extra
-        ``secretballot[progress]``). ``"lines"`` prints a line for every tenth. ``"auto"`` takes
+        `progress` of this package). ``"lines"`` prints a line for every tenth. ``"auto"`` takes
         bars if it can. Tasks that are over within half a second are not shown. A function is called
         as ``show(name, done, total)`` at the beginning of each task and at each advance; its errors
         end the work.
@@ -71,7 +71,8 @@ def _listener(show: str | Report) -> _Listener:
         if show == "auto":
             return _Lines()
         raise ImportError(
-            'show="bar" draws with rich; install secretballot[progress], or take show="lines".'
+            'show="bar" draws with rich: install the extra `progress` of this package, or take '
+            'show="lines".'
         ) from error
 
 

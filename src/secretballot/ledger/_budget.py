@@ -108,7 +108,7 @@ def budget_levels(
             "such as 1e-5. It must be well below one over the number of private rows (or owners): "
             "at 1/n, publishing somebody's whole record would satisfy it."
         )
-    if order not in (GAUSSIAN, "renyi"):
+    if not isinstance(order, str) or order not in (GAUSSIAN, "renyi"):
         gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(
@@ -175,9 +175,9 @@ class Budget:
             ("allow_seeded", (True, False)),
         ):
             value = getattr(self, name)
-            if value not in valid:
+            if not isinstance(value, str | bool) or value not in valid:
                 names = ", ".join(map(repr, valid))
-                raise ValueError(f"{name}={value!r} is unknown; use one of {names}.")
+                raise ValueError(f"{name}={quoted(value)} is unknown; use one of {names}.")
 
     @property
     def is_sensitive(self) -> bool:

@@ -19,7 +19,7 @@ from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._pair_search import count_pairs
 from secretballot.linear.features import ColumnChoice, public_columns
 from secretballot.linear.input import declared_categories
-from secretballot.schema import public_table
+from secretballot.schema import check_table, public_table
 from secretballot.scoring import FitPrice, by_level, price_of_fits
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def price_linear_fit(
         n_columns, n_public = _declared_columns(model), 0
     else:
         rows = public_rows(X_public, None)
+        check_table(rows, "X_public")
         n_columns, n_public = int(np.shape(rows)[1]), _num_samples(rows)
         if model.columns is not None:
             n_columns = len(np.atleast_1d(model.columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
+from secretballot._numbers import quoted
 from secretballot.accounting.children._make_grant import make_grant
 from secretballot.accounting.reserving import Reservation, Reserving
 from secretballot.ledger import (
@@ -71,8 +72,8 @@ class Carving(Reserving):
         """
         if not is_child_name(name):
             raise ValueError(
-                f"name={name!r} of a child must be a non-empty string without {NAME_SEPARATOR!r} "
-                "and NUL."
+                f"name={quoted(name)} of a child must be a non-empty string without "
+                f"{NAME_SEPARATOR!r} and NUL."
             )
         if self.child_name:
             raise ValueError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import quoted
 from secretballot._sklearn_compat import _check_monotonic_cst
 from secretballot.linear.features import AdditiveBins
 from secretballot.linear.rounds import ClassResponse, Response
@@ -29,18 +30,18 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
     constraints = model.monotonic_cst
     if constraints is not None and not response.has_direction:
         raise ValueError(
-            f"monotonic_cst={constraints!r}: monotonic constraints are not supported for "
+            f"monotonic_cst={quoted(constraints)}: monotonic constraints are not supported for "
             "multiclass classification. Leave them out, or join the classes to two."
         )
     if constraints is not None and not isinstance(constraints, dict) and np.ndim(constraints) != 1:
-        raise ValueError(f"monotonic_cst={constraints!r} must have one number for each column.")
+        raise ValueError(f"monotonic_cst={quoted(constraints)} must have one number for each column.")
     numbers: object = constraints
     if isinstance(response, ClassResponse):
         numbers = _by_number(constraints, model, response)
     directions: NDArray[np.int8] = _check_monotonic_cst(model, numbers)
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
-            f"monotonic_cst={constraints!r} needs features='additive', which has effects of single "
+            f"monotonic_cst={quoted(constraints)} needs features='additive', which has effects of single "
             f"columns. With features={model.features!r} a column also changes how far a row is "
             "clipped, and with it the contribution of all other columns."
         )

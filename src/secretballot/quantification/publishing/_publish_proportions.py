@@ -300,11 +300,11 @@ def _choose_mechanism(
 ) -> Proportions:
     if isinstance(mechanism, Proportions):
         return mechanism
-    if mechanism == "auto":
+    if isinstance(mechanism, str) and mechanism == "auto":
         return public.least_distorting(is_affordable)
     if not isinstance(mechanism, str) or mechanism not in MECHANISM_NAMES:
         raise ValueError(
-            f"mechanism={mechanism!r} is unknown; use 'auto', one of "
+            f"mechanism={quoted(mechanism)} is unknown; use 'auto', one of "
             f"{', '.join(MECHANISM_NAMES)}, or an instance such as GaussianProportions(sigma=10)."
         )
     return public.calibrate(mechanism)
