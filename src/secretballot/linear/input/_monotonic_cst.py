@@ -34,15 +34,17 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
             "multiclass classification. Leave them out, or join the classes to two."
         )
     if constraints is not None and not isinstance(constraints, dict) and np.ndim(constraints) != 1:
-        raise ValueError(f"monotonic_cst={quoted(constraints)} must have one number for each column.")
+        raise ValueError(
+            f"monotonic_cst={quoted(constraints)} must have one number for each column."
+        )
     numbers: object = constraints
     if isinstance(response, ClassResponse):
         numbers = _by_number(constraints, model, response)
     directions: NDArray[np.int8] = _check_monotonic_cst(model, numbers)
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
-            f"monotonic_cst={quoted(constraints)} needs features='additive', which has effects of single "
-            f"columns. With features={model.features!r} a column also changes how far a row is "
+            f"monotonic_cst={quoted(constraints)} needs features='additive', which has effects of "
+            f"single columns. With features={model.features!r} a column also changes how far a row is "
             "clipped, and with it the contribution of all other columns."
         )
     return directions
