@@ -44,8 +44,8 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
             f"monotonic_cst={quoted(constraints)} needs features='additive', which has effects of "
-            f"single columns. With features={model.features!r} a column also changes how far a row is "
-            "clipped, and with it the contribution of all other columns."
+            f"single columns. With features={model.features!r} a column also changes how far a "
+            "row is clipped, and with it the contribution of all other columns."
         )
     return directions
 
