@@ -83,7 +83,7 @@ POOL = np.zeros((30, 2))
         ({"X_public": "rows.csv"}, "X_public='rows.csv' is no table"),
         ({"X_public": PublicData(3)}, "X_public=3 is no table"),
         ({"X_public": {"age": [3]}}, r"X_public={'age': \[3\]} is no table"),
-        ({"X_public": np.array(3.0)}, r"X_public=array\(3.\) is no table"),
+        ({"X_public": np.array(3.0)}, "X_public=.* is no table"),
         ({"X_public": np.full((30, 2), np.inf)}, "X_public contains infinity"),
         ({"X_public": np.ones((30, 2)) * 1j}, "Complex data not supported"),
         ({"budgets": ["strict"] * 200}, "the accountant has one budget for everyone"),

@@ -89,5 +89,5 @@ def test_wrong_number_of_axes():
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="install secretballot\\[plot\\]"):
+    with pytest.raises(ImportError, match="install the extra `plot`"):
         BudgetDisplay(rows=[0], shares={"everyone": [0]}).plot()

@@ -128,5 +128,5 @@ def test_wrong_number_of_axes(model):
 
 def test_without_matplotlib(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="TermsDisplay draws .* install secretballot\\[plot\\]"):
+    with pytest.raises(ImportError, match="TermsDisplay draws .* install the extra `plot`"):
         TermsDisplay.from_estimator(model)

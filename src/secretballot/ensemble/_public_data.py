@@ -90,8 +90,9 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     as long as X.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
+    no_table = isinstance(rows, str | bytes | dict) and not hasattr(rows, "shape")
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
-    if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
+    if no_table or not table or getattr(rows, "shape", None) == ():
         raise ValueError(f"X_public={quoted(rows)} is no table; give the public rows themselves.")
     if isinstance(rows, tuple) and any(np.ndim(part) > 1 for part in rows[:1]):
         raise ValueError(
