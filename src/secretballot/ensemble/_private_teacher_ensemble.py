@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._budget_report import BudgetReportMixin, explained_interrupts, short_text
 from secretballot._fit_state import restored_on_failure
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
@@ -327,8 +327,11 @@ class PrivateTeacherEnsemble(
         refuse_arguments(unsupported, _NO_WEIGHTS)
         check_parameters(self)
         fitted, was_fitted = EnsembleFit(), "_teachers" in vars(self)
-        with restored_on_failure(
-            self, unless=lambda: fitted.is_paid or (bool(fitted.teachers) and not was_fitted)
+        with (
+            restored_on_failure(
+                self, unless=lambda: fitted.is_paid or (bool(fitted.teachers) and not was_fitted)
+            ),
+            explained_interrupts(self, lambda: fitted.result(was_fitted)),
         ):
             for name in _FITTED:
                 self.__dict__.pop(name, None)
@@ -384,7 +387,8 @@ class PrivateTeacherEnsemble(
         if fitted.mechanism is not None:
             self.mechanism_ = fitted.mechanism
         if fitted.pool_labels is not None:
-            self.pool_labels_, self._privacy = fitted.pool_labels, fitted.privacy
+            self.pool_labels_ = fitted.pool_labels
+            self._privacy = self._labelling.privacy(self._check_accountant())
             self.n_answered_ = fitted.pool_labels.n_answered
         if fitted.train_student is not None:
             self._train_student = fitted.train_student

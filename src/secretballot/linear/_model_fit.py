@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._errors import GIVE_BUDGET, warn
+from secretballot._errors import GIVE_BUDGET, CompletedInterrupt, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
@@ -60,6 +60,7 @@ from secretballot.linear.rounds import (
     rank_error_ratio,
     resized,
 )
+from secretballot.ledger import HeldInterrupts
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, column_names, one_blas_thread
 from secretballot.screening import PublicRowsCheck, check_copy
@@ -348,11 +349,18 @@ def _reserved(
     reservations: list[Reservation] = []
     try:
         for mechanism, n_rows in plans:
-            reservations.append(accountant.reserve(mechanism, n_rows, scope=scope, note=note))
+            try:
+                reservation = accountant.reserve(mechanism, n_rows, scope=scope, note=note)
+            except CompletedInterrupt as interrupt:
+                reservations.append(interrupt.answer)
+                raise
+            reservations.append(reservation)
         yield reservations
     finally:
-        for reservation in reservations:
-            accountant.settle(reservation)
+        with HeldInterrupts() as interrupts:
+            interrupts.hold()
+            for reservation in reservations:
+                accountant.settle(reservation)
 
 
 def _check_public_rows(model: LinearModel, data: FitInput) -> None:
