@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._budget_report import BudgetReportMixin, explained_interrupts, short_text
+from secretballot._errors import warn
 from secretballot._fit_state import restored_on_failure
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
@@ -302,7 +303,8 @@ class PrivateTeacherEnsemble(
             Private labels; several labels a row as 1 (present) and 0 (absent). None if the
             estimator is a list of parties, or beside `PrivateParts`.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
-            Public rows to label. In cross-validation it must be a `PublicData`.
+            Public rows to label. In cross-validation it must be a `PublicData`. Without them
+            nothing is released, and labels of an earlier fit are gone, with a warning.
         owners : array-like of shape (n_samples,), default=None
             Owner id of each row: all rows of an owner go to one teacher, and the accountant's
             unit must be ``"owner"``.
@@ -333,6 +335,12 @@ class PrivateTeacherEnsemble(
             ),
             explained_interrupts(self, lambda: fitted.result(was_fitted)),
         ):
+            if X_public is None and "pool_labels_" in vars(self):
+                warn(
+                    "X_public=None: this fit releases no labels, and takes the place of one whose "
+                    "labels were paid for. pool_labels_ and student_ are gone from this estimator "
+                    "(what to_student returned before stays); fit another one to keep them."
+                )
             for name in _FITTED:
                 self.__dict__.pop(name, None)
             try:

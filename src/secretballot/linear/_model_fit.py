@@ -17,6 +17,7 @@ from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
+from secretballot.ledger import HeldInterrupts
 from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
     bounds_of_numbers,
@@ -60,7 +61,6 @@ from secretballot.linear.rounds import (
     rank_error_ratio,
     resized,
 )
-from secretballot.ledger import HeldInterrupts
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, column_names, one_blas_thread
 from secretballot.screening import PublicRowsCheck, check_copy
