@@ -89,7 +89,11 @@ def test_ctrl_c_at_each_entry(name, press_at, tmp_path):
         press_at(n_entries + 1)
         try:
             model.fit(X, y, X_public=PublicData(POOL))
-        except KeyboardInterrupt as interrupt:
+        except KeyboardInterrupt as error:
+            interrupt = error
+        else:
+            is_complete = True
+        if not is_complete:
             n_entries += 1
             assert not isinstance(interrupt, CompletedInterrupt)
             share = accountant.spent().share
@@ -110,8 +114,6 @@ def test_ctrl_c_at_each_entry(name, press_at, tmp_path):
                 assert "gave no model" in str(interrupt)
                 with pytest.raises(NotFittedError):
                     check_is_fitted(model)
-        else:
-            is_complete = True
     assert n_entries == len(accountant.entries()) > 1
 
 

@@ -77,10 +77,12 @@ def check_noise(
         if not withhold:
             _warn_drowned_labels(make(sigma), plan, n_columns, n_rows, n_people)
             if learns:
-                remedies = partial(
+                class_remedies = partial(
                     _class_remedies, make, sigma, plan, n_columns, n_rows, epsilon_factor
                 )
-                _warn_drowned_classes(make(sigma), plan, n_columns, n_rows, n_people, remedies)
+                _warn_drowned_classes(
+                    make(sigma), plan, n_columns, n_rows, n_people, class_remedies
+                )
         return
     teachers = _teachers_text(plan, n_people)
     if withhold:
