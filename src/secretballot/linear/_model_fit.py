@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -352,7 +352,7 @@ def _reserved(
             try:
                 reservation = accountant.reserve(mechanism, n_rows, scope=scope, note=note)
             except CompletedInterrupt as interrupt:
-                reservations.append(interrupt.answer)
+                reservations.append(cast("Reservation", interrupt.answer))
                 raise
             reservations.append(reservation)
         yield reservations
