@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING
 
-from secretballot._tables import mechanism_text
+from secretballot._tables import mechanism_text, percent
 from secretballot._views import Prose, View
 from secretballot.accounting import PrivacyAccountant
 
@@ -55,6 +57,44 @@ class BudgetReportMixin:
     def _html_repr(self) -> str:
         diagram: str = super()._html_repr()  # type: ignore[misc]
         return diagram + self.budget_report().html
+
+
+@contextmanager
+def explained_interrupts(
+    estimator: BudgetReportMixin, result: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
+    """Raise Ctrl-C in a fit as a KeyboardInterrupt that tells what was charged, and what is kept.
+
+    A `CompletedInterrupt` of one of its releases has an answer of no use to the user.
+    """
+    before = estimator._fit_scope()
+    try:
+        yield
+    except KeyboardInterrupt:
+        scope = estimator._fit_scope()
+        charge = _charge_text(estimator.accountant, None if scope == before else scope)
+        kept = result() or "gave no model, and the estimator is as it was"
+        message = f"the fit was interrupted: it {kept}; {charge}."
+        raise KeyboardInterrupt(message) from None
+
+
+def _charge_text(accountant: PrivacyAccountant | None, scope: Scope | None) -> str:
+    """Describe the charge of an interrupted fit."""
+    if accountant is None or scope is None:
+        return "nothing was charged"
+    refund = ", after the refund for what was not drawn"
+    if accountant.accounting == "data_dependent":
+        return f"its charge{refund}, is in the ledger, and depends on the votes"
+    spent = accountant._spent_or_none(scope)
+    if spent is None:
+        return "its charge is unknown, as the ledger can't be read"
+    shares = {level: part.share for level, part in spent.items()}
+    if not any(shares.values()):
+        return "nothing was charged"
+    if len(shares) == 1:
+        return f"{percent(*shares.values())} of the budget was charged{refund}"
+    by_level = ", ".join(f"{percent(share)} of {level!r}" for level, share in shares.items())
+    return f"{by_level} was charged{refund}"
 
 
 def short_text(mechanism: Mechanism) -> str:

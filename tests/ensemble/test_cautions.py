@@ -5,6 +5,10 @@ import pytest
 
 from secretballot.accounting import PrivacyAccountant
 
+#: Fixtures are fitted again, without public rows.
+pytestmark = pytest.mark.filterwarnings("ignore:X_public=None. this fit")
+
+
 OWNERS = np.arange(200) % 40
 LEVELS = {"strict": 90.0, "generous": 200.0}
 

@@ -13,6 +13,9 @@ from secretballot.accounting import PrivacyLeakWarning
 from secretballot.ensemble import PublicData
 from secretballot.mechanisms import GNMax
 
+#: Fixtures are fitted again, without public rows.
+pytestmark = pytest.mark.filterwarnings("ignore:X_public=None. this fit")
+
 
 def test_a_fit_deletes_the_attributes_of_the_last_one(ensemble, private, public):
     unfitted = set(vars(ensemble))

@@ -1,5 +1,7 @@
 """What a fit has paid for is never lost: to a second fit, to Ctrl-C, or to a student's whim."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,6 +185,20 @@ def test_trained_teachers_are_a_result():
     assert len(fitted.predict_private(POOL[:3]).labels) == 3
     with pytest.raises(NotFittedError, match="fit_student"):
         fitted.predict(POOL)
+
+
+def test_a_fit_without_public_rows_does_not_drop_paid_labels_in_silence():
+    model = ensemble(accountant=budget(60.0), epsilon=20.0).fit(X, y, X_public=POOL)
+    before = vars(model).copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=r"labels were paid for.*fit another one"):
+            model.fit(X, y)
+    assert vars(model) == before
+    model.fit(X, y, X_public=POOL)
+    with pytest.warns(UserWarning, match="pool_labels_ and student_ are gone"):
+        model.fit(X, y)
+    model.fit(X, y)
 
 
 def test_logarithms_of_probabilities():

@@ -15,6 +15,9 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData, Upsampling
 from secretballot.mechanisms import GNMax
 
+#: Fixtures are fitted again, without public rows.
+pytestmark = pytest.mark.filterwarnings("ignore:X_public=None. this fit")
+
 
 @pytest.mark.parametrize(
     ("parameters", "message"),

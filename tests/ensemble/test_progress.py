@@ -7,6 +7,9 @@ from tests._programs import run_python
 
 from secretballot.ensemble import PrivateTeacherEnsemble
 
+#: Fixtures are fitted again, without public rows.
+pytestmark = pytest.mark.filterwarnings("ignore:X_public=None. this fit")
+
 
 def test_verbose(ensemble, private, public, capsys):
     ensemble.set_params(verbose=1).fit(*private, X_public=public[0])

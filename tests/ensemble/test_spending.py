@@ -19,6 +19,9 @@ from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.ensemble._labelling import Labelling
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
+#: Fixtures are fitted again, without public rows.
+pytestmark = pytest.mark.filterwarnings("ignore:X_public=None. this fit")
+
 
 def test_the_default_mechanism_labels_the_whole_pool(ensemble, private, public):
     ensemble.fit(*private, X_public=public[0])

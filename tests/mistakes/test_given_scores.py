@@ -50,3 +50,26 @@ def test_a_label_with_a_fraction_among_classes_is_a_wrong_answer():
     one = Y.astype(float)
     one[0] = 0.5
     score_private(accountant, one, LABELS.astype(float), share=0.1)
+
+
+@pytest.mark.parametrize("score", [score_private, confusion, regression])
+@pytest.mark.parametrize("amount", [{"epsilon": 0.3}, {"sigma": 4.0}])
+def test_a_handful_of_rows(score, amount):
+    """The interval would be 0 to 1, whatever the answer."""
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match=r"too large for its 5 rows.*Score more rows, or .*share="):
+        score(accountant, LABELS[:5], LABELS[:5], **amount)
+    assert not accountant.entries()
+
+
+@pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+@pytest.mark.parametrize("n", [20, 200])
+def test_intervals_are_never_narrower_than_the_noise(n):
+    """Also if the noisy count exceeds the rows, as it does in half of all cases here."""
+    for seed in range(20):
+        accountant = PrivacyAccountant(9.0, 1e-5)
+        score = score_private(
+            accountant, LABELS[:n], LABELS[:n], sigma=n / 10, level=0.95, random_state=seed
+        )
+        for low, high in (score.interval, score.rows_interval):
+            assert high - low > 1.9 * score.sigma / n

@@ -182,6 +182,13 @@ MISTAKES = (
         models=ONLY_NUMBERS,
         found="in fit",
     ),
+    labels(
+        "targets in dollars, bounds in thousands",
+        "targets seem to lie at or beyond the high end.*unit of y. Declare bounds",
+        TARGETS * 1_000 + 50_000,
+        ONLY_NUMBERS,
+        target_bounds=(20, 80),
+    )._replace(found="in fit"),
     Mistake(
         "bounds of another unit",
         "over 100 times as wide as the residuals.*Declare bounds",

@@ -52,6 +52,9 @@ MISTAKES = (
     pool("one column as a vector", "X_public: expected 2D array.*reshape", ROWS[:, 0]),
     pool("no rows", "X_public has 0 rows; give", ROWS[:0]),
     pool("five rows", "X_public has 5 sample.*give at least 10.*or .*bounds", ROWS[:5], LINEAR),
+    pool(
+        "three rows", "X_public has 3 row.* too few .* 2 classes.*at least 4", ROWS[:3], (teachers,)
+    ),
     pool("a column less", "X_public must have the columns of X", ROWS[:, :3]),
     pool(
         "the target's column left in",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from secretballot._errors import GIVE_BUDGET, BudgetExceededError, warn
+from secretballot._errors import GIVE_BUDGET, BudgetExceededError, CompletedInterrupt, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting import PrivacyAccountant
@@ -55,12 +55,24 @@ class EnsembleFit:
     pool_labels: PrivateLabels | None = None
     train_student: Callable[[Learner], Any] | None = None
     student: Any = None
-    privacy: dict[str, Any] = field(default_factory=dict)  # guarantee of the released labels
 
     @property
     def is_paid(self) -> bool:
         """Whether labels were released."""
         return self.pool_labels is not None
+
+    def result(self, was_fitted: bool) -> str:
+        """Describe what is kept of a fit that was interrupted; "" if nothing is."""
+        if self.is_paid:
+            has_reservation = self.labelling is not None and self.labelling.reservation is not None
+            rows = ", and reservation_ has the rows for predict_private" if has_reservation else ""
+            return (
+                "released labels, which are kept in pool_labels_ (fit_student trains a student on "
+                f"them, free of charge){rows}"
+            )
+        if self.teachers and not was_fitted:
+            return "released nothing, and the trained teachers are kept"
+        return ""
 
 
 @with_callbacks
@@ -134,38 +146,19 @@ def _run(
         tally = _train(ensemble, fitted, data, labelling.randomness, counting, task)
     if mechanism is not None:
         fitted.mechanism = mechanism
-        with progress.task("label public rows") as task:
-            labels = _label(ensemble, labelling, tally.votes, mechanism, choice)
-            fitted.pool_labels = labels
-            progress.paid()
-            task.counts = _report_answers(progress, labels, ensemble.accountant)
-        fitted.privacy = labelling.privacy(ensemble._check_accountant())
-        train = partial(
-            fit_student,
-            X_public=data.X_public,
-            labels=labels,
-            classes=data.target.classes,
-            unanswered=ensemble.unanswered,
-            randomness=labelling.randomness,
-        )
-        fitted.train_student = train
-        if ensemble.student is not None:
-            with progress.task("fit student"):
-                try:
-                    if choice is None:
-                        fitted.student = train(ensemble.student)
-                    else:
-                        fitted.student = choice.choose(train, fitted.teachers)
-                        fitted.privacy = labelling.privacy(ensemble._check_accountant())
-                except Warning:  # where warnings are errors
-                    raise
-                except Exception as error:
-                    # The labels are paid for: they must not end in an error.
-                    warn(
-                        "student= failed on the released labels, so there is no student_. The "
-                        "labels are kept in pool_labels_, and fit_student trains another on them, "
-                        f"free of charge. The error: {error}"
-                    )
+        try:
+            with progress.task("label public rows") as task:
+                labels = _label(ensemble, fitted, tally.votes, mechanism, choice)
+                progress.paid()
+                task.counts = _report_answers(progress, labels, ensemble.accountant)
+            if ensemble.student is not None:
+                with progress.task("fit student"):
+                    _fit_student(ensemble.student, fitted, choice)
+        finally:
+            if not fitted.is_paid:
+                labelling.cancel(ensemble)
+            if choice is not None:
+                choice.cancel()
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
@@ -231,20 +224,53 @@ def _train(
 
 def _label(
     ensemble: PrivateTeacherEnsemble,
-    labelling: Labelling,
+    fitted: EnsembleFit,
     votes: GroupVotes,
     mechanism: Mechanism,
     choice: StudentChoice | None,
 ) -> PrivateLabels:
     """Release the labels of the public rows, after the choice of a student is reserved."""
-    if choice is None:
-        return labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
-    choice.reserve()
+    data, labelling = fitted.data, fitted.labelling
+    assert data is not None
+    assert labelling is not None
+    if choice is not None:
+        choice.reserve()
+    interrupted = None
     try:
-        return labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
-    except BaseException:
-        choice.cancel()
+        labels = labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
+    except CompletedInterrupt as interrupt:
+        labels, interrupted = cast("PrivateLabels", interrupt.answer), interrupt
+    fitted.train_student = partial(
+        fit_student,
+        X_public=data.X_public,
+        labels=labels,
+        classes=data.target.classes,
+        unanswered=ensemble.unanswered,
+        randomness=labelling.randomness,
+    )
+    fitted.pool_labels = labels
+    if interrupted is not None:
+        raise interrupted
+    return labels
+
+
+def _fit_student(student: Any, fitted: EnsembleFit, choice: StudentChoice | None) -> None:
+    """Train the student; if it fails, warn: the labels are paid for, and must not be lost."""
+    train = fitted.train_student
+    assert train is not None
+    try:
+        if choice is None:
+            fitted.student = train(student)
+        else:
+            fitted.student = choice.choose(train, fitted.teachers)
+    except Warning:  # where warnings are errors
         raise
+    except Exception as error:
+        warn(
+            "student= failed on the released labels, so there is no student_. The labels are kept "
+            "in pool_labels_, and fit_student trains another on them, free of charge. The error: "
+            f"{error}"
+        )
 
 
 def _report_answers(

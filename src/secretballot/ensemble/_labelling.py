@@ -9,8 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from secretballot._errors import BudgetExceededError, warn
+from secretballot._errors import BudgetExceededError, CompletedInterrupt, warn
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope, epsilon_factor
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
@@ -20,6 +21,7 @@ from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, too_few_rows, warn_noise
+from secretballot.ledger import HeldInterrupts
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.scoring import by_level, check_unit
 
@@ -190,14 +192,29 @@ class Labelling:
         if ensemble.reservation is None or isinstance(ensemble.reservation, Reservation):
             return ensemble.reservation
         if self.reservation is None:
-            self.reservation = ensemble._check_accountant().reserve(
-                mechanism,
-                self._n_to_pay(ensemble, n_queries, in_fit),
-                n_columns=self.facts.target.n_columns,
-                scope=self.scope,
-                note=self.facts.ledger_note,
-            )
+            try:
+                self.reservation = ensemble._check_accountant().reserve(
+                    mechanism,
+                    self._n_to_pay(ensemble, n_queries, in_fit),
+                    n_columns=self.facts.target.n_columns,
+                    scope=self.scope,
+                    note=self.facts.ledger_note,
+                )
+            except CompletedInterrupt as interrupt:
+                self.reservation = cast("Reservation", interrupt.answer)
+                raise KeyboardInterrupt(
+                    "rows were paid for before the interrupt, and none was labelled: reservation_ "
+                    "has them"
+                ) from None
         return self.reservation
+
+    def cancel(self, ensemble: PrivateTeacherEnsemble) -> None:
+        """Refund the reservation of this fit, from which nothing was drawn."""
+        if self.reservation is not None:
+            with HeldInterrupts() as interrupts:
+                interrupts.hold()
+                ensemble._check_accountant().settle(self.reservation)
+                self.reservation = None
 
     def release_labels(
         self,
@@ -214,14 +231,20 @@ class Labelling:
         if reservation is not None:
             # At least one: the accountant refuses an empty reservation with an error of its own.
             n_rows = min(n_rows, max(accountant.reserved(reservation).rows_left, 1))
-        outcome = accountant.release(
-            mechanism,
-            counts[:n_rows],
-            reservation=reservation,
-            random_state=self.next_noise(),
-            scope=self.scope,
-            note=self.facts.ledger_note,
-        )
+        try:
+            outcome = accountant.release(
+                mechanism,
+                counts[:n_rows],
+                reservation=reservation,
+                random_state=self.next_noise(),
+                scope=self.scope,
+                note=self.facts.ledger_note,
+            )
+        except CompletedInterrupt as interrupt:
+            outcome = cast("NDArray[Any]", interrupt.answer)
+            self.n_begun += len(outcome)
+            labels = self.facts.target.private_labels(outcome, len(counts))
+            raise CompletedInterrupt(labels) from None
         self.n_begun += len(outcome)
         if len(outcome) < len(counts):
             warn(

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._budget_report import BudgetReportMixin, explained_interrupts, short_text
+from secretballot._errors import warn
 from secretballot._fit_state import restored_on_failure
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
@@ -302,7 +303,8 @@ class PrivateTeacherEnsemble(
             Private labels; several labels a row as 1 (present) and 0 (absent). None if the
             estimator is a list of parties, or beside `PrivateParts`.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
-            Public rows to label. In cross-validation it must be a `PublicData`.
+            Public rows to label. In cross-validation it must be a `PublicData`. Without them
+            nothing is released, and labels of an earlier fit are gone, with a warning.
         owners : array-like of shape (n_samples,), default=None
             Owner id of each row: all rows of an owner go to one teacher, and the accountant's
             unit must be ``"owner"``.
@@ -327,9 +329,18 @@ class PrivateTeacherEnsemble(
         refuse_arguments(unsupported, _NO_WEIGHTS)
         check_parameters(self)
         fitted, was_fitted = EnsembleFit(), "_teachers" in vars(self)
-        with restored_on_failure(
-            self, unless=lambda: fitted.is_paid or (bool(fitted.teachers) and not was_fitted)
+        with (
+            restored_on_failure(
+                self, unless=lambda: fitted.is_paid or (bool(fitted.teachers) and not was_fitted)
+            ),
+            explained_interrupts(self, lambda: fitted.result(was_fitted)),
         ):
+            if X_public is None and "pool_labels_" in vars(self):
+                warn(
+                    "X_public=None: this fit releases no labels, and takes the place of one whose "
+                    "labels were paid for. pool_labels_ and student_ are gone from this estimator "
+                    "(what to_student returned before stays); fit another one to keep them."
+                )
             for name in _FITTED:
                 self.__dict__.pop(name, None)
             try:
@@ -384,7 +395,8 @@ class PrivateTeacherEnsemble(
         if fitted.mechanism is not None:
             self.mechanism_ = fitted.mechanism
         if fitted.pool_labels is not None:
-            self.pool_labels_, self._privacy = fitted.pool_labels, fitted.privacy
+            self.pool_labels_ = fitted.pool_labels
+            self._privacy = self._labelling.privacy(self._check_accountant())
             self.n_answered_ = fitted.pool_labels.n_answered
         if fitted.train_student is not None:
             self._train_student = fitted.train_student

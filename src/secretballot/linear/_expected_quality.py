@@ -86,6 +86,11 @@ _LITTLE = 0.5
 
 def expected_quality(signal: float, response: Response) -> str:
     """Describe what models of certain tables kept at such a ratio."""
+    if isinstance(response, ClassResponse) and response.n_columns > 1:
+        return (
+            f"What noise leaves of a model of {response.n_columns} classes was not measured: with "
+            "two classes it leaves more. score_private tells after the fit."
+        )
     tables, score, _ = _measured_quality(response)
     prospect = _prospect(signal, response)
     start = f"At this ratio of signal to noise models of {tables}"

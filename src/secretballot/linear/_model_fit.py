@@ -6,17 +6,18 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._errors import GIVE_BUDGET, warn
+from secretballot._errors import GIVE_BUDGET, CompletedInterrupt, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
+from secretballot.ledger import HeldInterrupts
 from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
     bounds_of_numbers,
@@ -348,11 +349,18 @@ def _reserved(
     reservations: list[Reservation] = []
     try:
         for mechanism, n_rows in plans:
-            reservations.append(accountant.reserve(mechanism, n_rows, scope=scope, note=note))
+            try:
+                reservation = accountant.reserve(mechanism, n_rows, scope=scope, note=note)
+            except CompletedInterrupt as interrupt:
+                reservations.append(cast("Reservation", interrupt.answer))
+                raise
+            reservations.append(reservation)
         yield reservations
     finally:
-        for reservation in reservations:
-            accountant.settle(reservation)
+        with HeldInterrupts() as interrupts:
+            interrupts.hold()
+            for reservation in reservations:
+                accountant.settle(reservation)
 
 
 def _check_public_rows(model: LinearModel, data: FitInput) -> None:

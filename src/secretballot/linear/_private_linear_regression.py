@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._budget_report import explained_interrupts
 from secretballot._fit_state import restored_on_failure
 from secretballot._numbers import check_number
 from secretballot._row_order import check_lengths
@@ -292,7 +293,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
             spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        with restored_on_failure(self):
+        with restored_on_failure(self), explained_interrupts(self):
             fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._keep_fit(fitted)
         low, high = check_target_bounds(self.target_bounds)

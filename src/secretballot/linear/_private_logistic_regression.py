@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from secretballot._budget_report import explained_interrupts
 from secretballot._fit_state import restored_on_failure
 from secretballot._numbers import log_probabilities
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
@@ -329,7 +330,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
             spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        with restored_on_failure(self):
+        with restored_on_failure(self), explained_interrupts(self):
             fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._output = fitted.response.output(fitted.rounds)
         self.classes_ = self._output.class_values()

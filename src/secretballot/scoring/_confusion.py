@@ -22,7 +22,7 @@ from secretballot.scoring._intervals import (
 )
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def release_confusion(
     n_cells = len(classes) ** 2
     mechanism, scope = noise.of_counts(accountant, scored.n, n_cells)
     cells = scored.sum(partial(count_cells, classes))[None]
-    check_score_fits(accountant, mechanism, n_cells, scope)
+    check_score(accountant, mechanism, n_cells, scope, n=scored.n, level=noise.level)
     released = accountant.release(
         mechanism,
         cells,

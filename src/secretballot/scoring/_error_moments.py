@@ -75,8 +75,8 @@ class ErrorMoments:
 
     def rmse_interval(self, level: float) -> Interval:
         """Compute an interval for the root of the mean squared error on the population."""
-        error, (errors, _, _) = float(self.means[0]), self._fourth_moments()
-        sampling = max(errors - min(max(error, 0.0), 1.0) ** 2, 0.0) / self.n
+        error, (errors, _, _) = min(max(float(self.means[0]), 0.0), 1.0), self._fourth_moments()
+        sampling = max(errors - error**2, 0.0) / self.n
         reach = quantile(level) * math.sqrt(self.noise[0] ** 2 + sampling)
         low, high = (
             self.scale.largest_error * math.sqrt(min(max(end, 0.0), 1.0))

@@ -18,8 +18,11 @@ Interval = tuple[float, float]
 
 
 def sample_interval(count: float, n: int, noise: float, level: float) -> Interval:
-    """Compute an interval for the share of the rows themselves; `noise` is that of the count."""
-    reach = quantile(level) * noise
+    """Compute an interval for the share of the rows themselves; `noise` is that of the count.
+
+    A count beyond its range is clipped first: the interval is never narrower than the noise.
+    """
+    reach, count = quantile(level) * noise, min(max(count, 0.0), n)
     return _share(count - reach, n), _share(count + reach, n)
 
 

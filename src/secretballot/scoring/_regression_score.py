@@ -17,7 +17,7 @@ from secretballot.scoring._intervals import Interval
 from secretballot.scoring._people import People
 from secretballot.scoring._regression_price import ScaleChoice, choose_sum_noise
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 from secretballot.scoring._targets import check_target_bounds, read_predictions, read_targets
 
@@ -110,7 +110,7 @@ def release_errors(
     mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
     scale = choose_scale(mechanism.sigma / scored.n)
     sums = scored.sum(partial(sum_errors, scale))[None]
-    check_score_fits(accountant, mechanism, None, scope)
+    check_score(accountant, mechanism, None, scope, n=scored.n, level=noise.level)
     released = accountant.release(
         mechanism,
         sums,

@@ -17,7 +17,7 @@ from secretballot.scoring._answers import (
 )
 from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
-from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score_fits
+from secretballot.scoring._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.scoring._scored_rows import ScoredRows, TableScores, check_order_of_labels
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def release_accuracy(
     n, level = scored.n, noise.level
     mechanism, scope = noise.of_counts(accountant, n, 1)
     counts = scored.sum(count_right)[None]
-    check_score_fits(accountant, mechanism, 1, scope)
+    check_score(accountant, mechanism, 1, scope, n=n, level=level)
     released = accountant.release(
         mechanism,
         counts,

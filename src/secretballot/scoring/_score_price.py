@@ -13,7 +13,7 @@ from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
 from secretballot.accounting import Share, answer_scope, check_amount
 from secretballot.mechanisms import Mechanism, NoisyCounts, VectorSum
-from secretballot.scoring._intervals import population_interval
+from secretballot.scoring._intervals import population_interval, quantile
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant, Scope
@@ -110,13 +110,26 @@ def price_or_excess(
         return share, False
 
 
-def check_score_fits(
+def check_score(
     accountant: PrivacyAccountant,
     mechanism: NoisyCounts | VectorSum,
     n_columns: int | None,
     scope: Scope,
+    *,
+    n: int,
+    level: float,
 ) -> None:
-    """Raise BudgetExceededError, with a score's parameters, if it does not fit what is left."""
+    """Refuse a score of `n` people that the noise would drown, or that does not fit what is left.
+
+    If the noise of a count reaches half of all people, an interval of that level excludes nothing.
+    """
+    if quantile(level) * mechanism.sigma >= n / 2:
+        raise ValueError(
+            f"the noise of this score, sigma={mechanism.sigma:.3g}, is too large for its {n:,} "
+            "rows (or owners): an interval would reach from the worst score to the best. Nothing "
+            "was released or spent. Score more rows, or give a larger epsilon= or share=, or a "
+            "smaller sigma=; price_score shows the width beforehand."
+        )
     share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
     if not fits:
         largest = max(share.values()) if isinstance(share, dict) else share

@@ -52,6 +52,7 @@ def test_survival_of_a_label_with_ballots_clipped_below_one(tau, ahead):
     assert survival(mechanism, Plan(10), 6, 3) == pytest.approx(expected)
 
 
+@pytest.mark.filterwarnings("ignore:X_public=None. this fit")
 def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(private, public):
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
     ensemble = PrivateTeacherEnsemble(

@@ -7,7 +7,12 @@ from collections.abc import Iterable
 
 from secretballot._numbers import check_integer, number_of_rows
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble.advice._survival import MIN_EVIDENCE, MIN_SURVIVAL
+from secretballot.ensemble.advice._survival import (
+    MIN_CLASS_SIGNAL,
+    MIN_EVIDENCE,
+    MIN_SURVIVAL,
+    class_signal,
+)
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.ensemble.advice._teacher_rows import chosen_rows, too_few_rows
 from secretballot.ensemble.individual import Plan
@@ -177,6 +182,14 @@ def _reason(
             f"{text} That is too little for a student to learn from: use more epsilon, or at least "
             f"{needed} teachers if there are {chosen_rows(n_classes)} rows for each. Fewer public "
             "rows don't help."
+        )
+    if (
+        unanimous < MIN_SURVIVAL
+        and class_signal(unanimous, n_classes, chosen.n_public) < MIN_CLASS_SIGNAL
+    ):
+        return (
+            f"{text} That is too little for a student to learn {n_classes} classes from: use more "
+            "epsilon or private rows, or fewer public rows, whose labels are right more often."
         )
     if unanimous < MIN_SURVIVAL:
         return (

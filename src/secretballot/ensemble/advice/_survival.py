@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,14 @@ MIN_SURVIVAL = 0.75
 #: Least evidence from which a student learns anything. On Adult, students with less were right
 #: less often than a constant prediction (benchmarks/equal_epsilon/students.py).
 MIN_EVIDENCE = 6.0
+
+#: Least signal of a class in the labels of a pool (`class_signal`). There students of perfect
+#: teachers kept about half of their accuracy above chance, with 10, 20 and 60 classes.
+MIN_CLASS_SIGNAL = 1.5
+
+#: Least public rows of a student, for each class. With .8 a class, and labels that were right,
+#: students of 60 classes kept a fifth of their accuracy; with 2.5, of 20 classes, half.
+ROWS_PER_CLASS = 2
 
 #: Number of rows that covers a round of turns.
 _ROUND = 64
@@ -68,6 +76,13 @@ def check_noise(
     if suffices(sigma):
         if not withhold:
             _warn_drowned_labels(make(sigma), plan, n_columns, n_rows, n_people)
+            if learns:
+                class_remedies = partial(
+                    _class_remedies, make, sigma, plan, n_columns, n_rows, epsilon_factor
+                )
+                _warn_drowned_classes(
+                    make(sigma), plan, n_columns, n_rows, n_people, class_remedies
+                )
         return
     teachers = _teachers_text(plan, n_people)
     if withhold:
@@ -78,20 +93,15 @@ def check_noise(
             "Use more teachers, fewer rows or a larger epsilon (mechanism= insists on its noise). "
             "recommend_teachers(...) compares numbers of teachers and rows."
         )
-    # Bisection for the share of the noise that would do. The noise is about proportional to the
-    # root of the number of rows.
-    low, high = 0.0, 1.0
-    while high - low > 1e-3:
-        share = (low + high) / 2
-        low, high = (share, high) if suffices(sigma * share) else (low, share)
-    factor = 1 / max(low, 1e-3)
+    factor = _noise_factor(suffices, sigma)
     remedies = []
     n_more = math.ceil(plan.n_teachers * factor)
     mechanism = make(sigma)
     least = least_rows(2 if mechanism.multilabel else n_columns)
     if n_people is None or n_people // n_more >= least:
         remedies.append(f"some {n_more} teachers")
-    # A student learns no more from fewer rows with better labels.
+    # A student learns no more from fewer rows with better labels. The noise is about proportional
+    # to the root of their number.
     n_fewer = 0 if learns else int(n_rows / factor**2 / _MARGIN)
     if n_fewer:
         remedies.append(f"about {n_fewer} rows")
@@ -111,6 +121,15 @@ def check_noise(
     )
 
 
+def _noise_factor(suffices: Callable[[float], bool], sigma: float) -> float:
+    """Return the factor by which noise has to shrink until it suffices."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-3:
+        share = (low + high) / 2
+        low, high = (share, high) if suffices(sigma * share) else (low, share)
+    return 1 / max(low, 1e-3)
+
+
 def warn_noise(
     mechanism: Mechanism,
     plan: Plan,
@@ -123,6 +142,9 @@ def warn_noise(
     """Warn of a mechanism, passed as a parameter, that drowns even unanimous votes."""
     if is_useful(mechanism, plan, n_columns, n_rows, learns=learns):
         _warn_drowned_labels(mechanism, plan, n_columns, n_rows, n_people)
+        if learns:
+            remedies = ["less noise", "more teachers"]
+            _warn_drowned_classes(mechanism, plan, n_columns, n_rows, n_people, lambda: remedies)
     else:
         probability = survival(mechanism, plan, n_columns, n_rows)
         warn(
@@ -148,6 +170,74 @@ def _warn_drowned_labels(
             "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
             "which learns several labels from one ballot a row."
         )
+
+
+def _warn_drowned_classes(
+    mechanism: Mechanism,
+    plan: Plan,
+    n_classes: int,
+    n_rows: int,
+    n_people: int | None,
+    remedies: Callable[[], list[str]],
+) -> None:
+    """Warn of labels, one class a row, from which a student would learn little."""
+    if mechanism.multilabel:
+        return
+    if n_rows < (least := ROWS_PER_CLASS * n_classes):
+        warn(
+            f"X_public has {n_rows} row(s), too few for a student to learn {n_classes} classes "
+            f"from their labels: give at least {least} (some hundred are better)."
+        )
+        return
+    probability = survival(mechanism, plan, n_classes, n_rows)
+    if not _is_drowned(probability, n_classes, n_rows):
+        return
+    warn(
+        f"a student would learn little of {n_classes} classes from {n_rows:,} noisy labels: even "
+        f"if all {_teachers_text(plan, n_people)} agree, a label survives the noise with "
+        f"probability {probability:.2g} only. Use PrivateLogisticRegression, which has no teachers "
+        f"(for tables), or {', or '.join(remedies())}."
+    )
+
+
+def _is_drowned(probability: float | None, n_classes: int, n_rows: int) -> bool:
+    """Return True if the labels of unanimous votes are too seldom right for so many classes."""
+    if probability is None or probability >= MIN_SURVIVAL:
+        return False
+    return class_signal(probability, n_classes, n_rows) < MIN_CLASS_SIGNAL
+
+
+def _class_remedies(
+    make: Callable[[float], Mechanism],
+    sigma: float,
+    plan: Plan,
+    n_classes: int,
+    n_rows: int,
+    epsilon_factor: Callable[[float], float],
+) -> list[str]:
+    """Return the numbers at which unanimous votes would no longer be drowned."""
+
+    def suffices(noise: float, n_rows: int) -> bool:
+        return not _is_drowned(survival(make(noise), plan, n_classes, n_rows), n_classes, n_rows)
+
+    factor = _noise_factor(partial(suffices, n_rows=n_rows), sigma)
+    remedies = [f"about {epsilon_factor(factor * _MARGIN):g} times the epsilon"]
+    # Noise falls with the root of the number of rows, and labels of many classes are right far
+    # more often then.
+    n_fewer = n_rows // 2
+    while n_fewer >= ROWS_PER_CLASS * n_classes:
+        if suffices(sigma * math.sqrt(n_fewer / n_rows), n_fewer):
+            return [f"fewer public rows (about {n_fewer}, drawn at random)", *remedies]
+        n_fewer //= 2
+    return remedies
+
+
+def class_signal(probability: float, n_classes: int, n_rows: int) -> float:
+    """Return the excess of right labels over chance, times the root of the rows of a class.
+
+    At equal signals students learn about as much, whatever the number of classes.
+    """
+    return (probability - 1 / n_classes) * math.sqrt(n_rows / n_classes)
 
 
 def is_useful(

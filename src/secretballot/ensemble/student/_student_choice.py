@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from secretballot._errors import warn
+from secretballot._errors import CompletedInterrupt, warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
@@ -22,6 +22,7 @@ from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
+from secretballot.ledger import HeldInterrupts
 from secretballot.mechanisms import BestOfCounts, GNMax, Mechanism
 from secretballot.schema import (
     RowCalls,
@@ -115,19 +116,25 @@ class StudentChoice:
         """Pay for the choice, before the labels use up the budget."""
         if self.mechanism is not None:
             n_candidates = len(self.candidates)
-            self.reservation = self.ensemble._check_accountant().reserve(
-                self.mechanism,
-                1,
-                n_columns=n_candidates,
-                scope=self.labelling.scope,
-                note={**self.data.facts.ledger_note, "chosen_among": n_candidates},
-            )
+            try:
+                self.reservation = self.ensemble._check_accountant().reserve(
+                    self.mechanism,
+                    1,
+                    n_columns=n_candidates,
+                    scope=self.labelling.scope,
+                    note={**self.data.facts.ledger_note, "chosen_among": n_candidates},
+                )
+            except CompletedInterrupt as interrupt:
+                self.reservation = cast("Reservation", interrupt.answer)
+                raise
 
     def cancel(self) -> None:
-        """Refund the reservation: nothing was drawn."""
+        """Refund the reservation, unless the choice was drawn."""
         if self.reservation is not None:
-            self.ensemble._check_accountant().settle(self.reservation)
-            self.reservation = None
+            with HeldInterrupts() as interrupts:
+                interrupts.hold()
+                self.ensemble._check_accountant().settle(self.reservation)
+                self.reservation = None
 
     def choose(
         self, train: Callable[[Learner], Any], teachers: Sequence[Teacher] | StoredTeachers
@@ -136,7 +143,6 @@ class StudentChoice:
         fitted = self._train(train)
         indices = list(fitted)
         if len(fitted) == 1 or self.mechanism is None:
-            self.cancel()
             return self.student.with_choice(indices[0], fitted[indices[0]])
         data, labelling, accountant = self.data, self.labelling, self.ensemble._check_accountant()
         public = [PublicStudent(model, data.target.classes, {}) for model in fitted.values()]
@@ -160,6 +166,7 @@ class StudentChoice:
             scope=labelling.scope,
             note=note,
         )
+        self.reservation = None
         best = indices[int(outcome[0])]
         return self.student.with_choice(best, fitted[best])
 
@@ -173,7 +180,6 @@ class StudentChoice:
             except ValueError as error:
                 errors.append(error)
         if not fitted:
-            self.cancel()
             raise errors[0]
         if errors:
             warn(
