@@ -24,15 +24,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
+from tests.checks._ensemble_draws import ensemble_draws
 
 from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble
-from secretballot.audit import (
-    Neighbours,
-    audit_epsilon,
-    ensemble_draws,
-    exact_epsilon,
-    outcome_law,
-)
+from secretballot.testing import Neighbours, audit_epsilon
+from secretballot.testing._outcome_laws import exact_epsilon, outcome_law
 
 CLAIM, DELTA = 1.0, 1e-2
 # The least noise with which the winner of one vote keeps the claim.

@@ -32,9 +32,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.checks._ensemble_draws import ensemble_draws
 
 from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble
-from secretballot.audit import ensemble_draws
 
 DELTA, N_QUESTIONS, N_REPEATS = 1e-5, 20, 6_000
 others = np.arange(100) % 2

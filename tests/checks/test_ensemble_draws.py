@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.checks._ensemble_checks import audit_ensemble
+from tests.checks._ensemble_draws import ensemble_draws
 from tests.checks._ensembles import ESTIMATORS, make_ensemble
 
-from secretballot.audit import ensemble_draws
-from secretballot.checks._ensemble_neighbours import audit_ensemble
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
