@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tests._quietly import quietly
 from tests.checks._promises import expect_refusal
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacySpent
 from secretballot.divergences import Costs, level_cost
 from secretballot.testing import MechanismExample
 from secretballot.testing._mechanism_checks import (
@@ -25,8 +25,6 @@ from secretballot.testing._mechanism_checks import (
     mechanism_counts,
     pay,
     rows_that_fit,
-    some_level,
-    spent_by_level,
 )
 
 
@@ -51,6 +49,35 @@ def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
         assert epsilon < LARGE_EPSILON, f"{n_rows} rows fit no budget; give the example more noise"
         epsilon *= 1.5
     return epsilon
+
+
+def spent_by_level(accountant: PrivacyAccountant) -> dict[str, PrivacySpent]:
+    """Look up the spending of each level."""
+    spent = accountant.spent()
+    return spent if isinstance(spent, dict) else {accountant.levels[0].name: spent}
+
+
+def some_level(accountant: PrivacyAccountant) -> PrivacySpent:
+    """Look up the spending of one level: releases and rows are counted alike for all."""
+    return next(iter(spent_by_level(accountant).values()))
+
+
+def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
+    accountant, counts = budget_of(example), mechanism_counts(example)
+    repeated = np.concatenate([counts] * 3)
+    outcome = pay(accountant, example, repeated)
+    costs = example.mechanism.cost(outcome, n_columns=count_columns(counts))
+    parallel = example.mechanism.rows == "parallel"
+    charges = {group: cost.max() if parallel else cost.sum() for group, cost in costs.items()}
+    for group, cost in costs.items():  # added up by hand
+        added = cost.curve.max(axis=0) if parallel else sum(cost.curve[1:], cost.curve[0])
+        assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
+    for level, spent in spent_by_level(accountant).items():
+        promise = "the ledger holds the cost of every row"
+        assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
+    pay(accountant, example, repeated)
+    assert some_level(accountant).n_releases == 2, "every release is an entry"
+    assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"
 
 
 def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:
@@ -150,6 +177,7 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
 
 
 ACCOUNTANT_CHECKS = (
+    check_cost_is_linear_in_the_count,
     check_answers_only_what_was_paid_for,
     check_runs_end_predictably,
     check_returned_means_recorded,

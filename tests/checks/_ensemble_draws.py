@@ -23,17 +23,9 @@ def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
 
     The labels are those that a user would get from `predict_private` for the public rows `X`, with
     budget for all draws, as positions in ``classes_``; -1 for labels that were not released. `data`
-    are the arguments of ``fit``. The partition is seeded, the noise is not.
+    are the arguments of ``fit``. `ensemble` has a mechanism, the classes, and a seed, by which
+    neighbouring data are partitioned alike; the noise is not seeded.
     """
-    reasons = {
-        "mechanism": "calibrated noise would depend on the number of draws",
-        "classes": "learned classes are released outside the guarantee",
-        "random_state": "neighbouring data sets have to be partitioned alike",
-    }
-    for name, reason in reasons.items():
-        if getattr(ensemble, name) is None:
-            raise ValueError(f"{name}=None can't be audited: {reason}. Give a value.")
-
     def draw(data: Mapping[str, Any], n_draws: int, rng: np.random.Generator) -> NDArray[Any]:
         unit = "row" if data.get("owners") is None else "owner"
         accountant = PrivacyAccountant(

@@ -55,9 +55,3 @@ def test_the_ensemble_of_the_caller_is_not_changed():
     ensemble_draws(audited, [[1.0]])(DATA, 5, np.random.default_rng(0))
     assert audited.accountant is None
     assert not hasattr(audited, "classes_")
-
-
-@pytest.mark.parametrize("name", ["mechanism", "classes", "random_state"])
-def test_undetermined_ensembles_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name}=None can't be audited"):
-        ensemble_draws(ensemble(**{name: None}), [[1.0]])

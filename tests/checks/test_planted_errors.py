@@ -271,7 +271,7 @@ CASES = [
     ),
     (
         planted.cost_of_a_row_for_the_whole_release,
-        mechanism.check_cost_is_linear_in_the_count,
+        accountant.check_cost_is_linear_in_the_count,
         PLAIN,
         "costs add up",
     ),
