@@ -26,6 +26,7 @@ def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
     are the arguments of ``fit``. `ensemble` has a mechanism, the classes, and a seed, by which
     neighbouring data are partitioned alike; the noise is not seeded.
     """
+
     def draw(data: Mapping[str, Any], n_draws: int, rng: np.random.Generator) -> NDArray[Any]:
         unit = "row" if data.get("owners") is None else "owner"
         accountant = PrivacyAccountant(
