@@ -24,6 +24,8 @@ passes.
 # exactly that attacker, who knows everything but one person's row, and so against all who know
 # less.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -34,7 +36,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble
-from secretballot.audit import ensemble_draws
 
 DELTA, N_QUESTIONS, N_REPEATS = 1e-5, 20, 6_000
 others = np.arange(100) % 2
@@ -47,16 +48,23 @@ nothing_else = np.zeros((101, 1))  # a column of zeros: nothing but the answers 
 # In one world Anna said yes, in the other no. Each person is a teacher who has one row, their own,
 # and votes as it says. Twenty winners are released in each world, again and again.
 #
-# :func:`~secretballot.audit.ensemble_draws` does that: it fits the ensemble and draws what its
-# users would get, as often as one likes, *without* a budget. That is for data that is made up, or
-# is everybody's, as all is on this page: a real office releases once.
+# The function draws what users of the ensemble would get, with a budget for all repetitions, and a
+# seed, by which the partition is the same in both worlds. Budget and seed protect nobody, and warn.
+# They are for data that is made up, or is everybody's, as all is on this page: a real office
+# releases once.
+
+warnings.simplefilter("ignore", UserWarning)
 
 
 def worlds(ensemble, one, other, X_public):
     """What is released in each of two worlds, many times over: 0s and 1s, a row each time."""
-    draw = ensemble_draws(ensemble, X_public)
-    rng = np.random.default_rng()
-    return draw(one, N_REPEATS, rng), draw(other, N_REPEATS, rng)
+    released = []
+    for data in (one, other):
+        accountant = PrivacyAccountant(epsilon=1e9, delta=DELTA, order="renyi")
+        fitted = ensemble.set_params(accountant=accountant, random_state=0).fit(**data)
+        answer = fitted.predict_private(np.tile(X_public, (N_REPEATS, 1)))
+        released.append(answer.labels.reshape(N_REPEATS, -1))
+    return released
 
 
 def poll(sigma):
@@ -66,7 +74,6 @@ def poll(sigma):
         n_teachers=101,
         mechanism=GNMax(sigma=sigma),
         classes=[0, 1],
-        random_state=0,  # the partition is the same in both worlds; the noise is not seeded
     )
     yes, no = ({"X": nothing_else, "y": answers} for answers in (said_yes, said_no))
     return worlds(voters, yes, no, nothing_else[:N_QUESTIONS])
@@ -132,7 +139,6 @@ def clinic(epsilon):
         n_teachers=50,
         mechanism=GNMax(sigma=noise_for(epsilon)),
         classes=[0, 1],
-        random_state=0,
     )
     one, other = ({"X": X[rows], "y": y[rows]} for rows in (patients, changed))
     return worlds(models, one, other, X[asked])

@@ -50,10 +50,9 @@ LAYERS = {
     "selection": 9,
     "linear": 10,
     "collaboration": 10,
-    "audit": 11,
     "datasets": 11,
     "inspection": 11,
-    "checks": 12,
+    "testing": 11,
 }
 WITHOUT_SKLEARN = (
     "transport",
@@ -164,7 +163,7 @@ def door_faults(path: Path, tree: ast.AST) -> list[str]:
         called = node.func if isinstance(node, ast.Call) else None
         draws = isinstance(called, ast.Attribute) and called.attr in ("sample", "_draw")
         # An audit runs a mechanism on data of its own making.
-        elsewhere = home in ("accounting", "audit") or path == PACKAGE / AGGREGATOR
+        elsewhere = home in ("accounting", "testing") or path == PACKAGE / AGGREGATOR
         if draws and not elsewhere and id(node) not in within:
             faults.append(f"line {node.lineno}: only the accountant draws from a mechanism")
     for function in defined:
@@ -235,7 +234,7 @@ def test_a_planted_fault_is_found(place, source, message):
         ("mechanisms/_x.py", "from ..divergences import RenyiCost"),
         ("_sklearn_compat.py", "from sklearn.utils._tags import Tags"),
         ("mechanisms/_x.py", "def sample(self, counts, rng):\n    self.vote.sample(counts, rng)"),
-        ("audit/_x.py", "mechanism.sample(votes, rng)"),
+        ("testing/_x.py", "mechanism.sample(votes, rng)"),
         ("accounting/_accountant.py", "class PrivacyAccountant:\n    def release(self): ..."),
     ],
 )

@@ -14,8 +14,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SUBPACKAGES = [
     "accounting",
-    "audit",
-    "checks",
     "datasets",
     "divergences",
     "ensemble",
@@ -23,6 +21,7 @@ SUBPACKAGES = [
     "mechanisms",
     "quantification",
     "scoring",
+    "testing",
 ]
 
 

@@ -1,8 +1,6 @@
 """Public names of the top level, which `__init__.py` reads here: packages, and common names."""
 
 from secretballot import accounting as accounting
-from secretballot import audit as audit
-from secretballot import checks as checks
 from secretballot import collaboration as collaboration
 from secretballot import datasets as datasets
 from secretballot import distributed as distributed
@@ -15,6 +13,7 @@ from secretballot import publication as publication
 from secretballot import quantification as quantification
 from secretballot import scoring as scoring
 from secretballot import selection as selection
+from secretballot import testing as testing
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
 from secretballot.accounting import LedgerError as LedgerError
 from secretballot.accounting import PrivacyAccountant as PrivacyAccountant

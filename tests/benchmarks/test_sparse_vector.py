@@ -23,9 +23,9 @@ from tests.mechanisms.top_k.test_planted_errors import (
     without_delta,
 )
 
-from secretballot.audit import _top_k_law, outcome_law
-from secretballot.checks import MechanismExample, check_mechanism
 from secretballot.mechanisms.top_k import Draws
+from secretballot.testing import MechanismExample, _top_k_law, check_mechanism
+from secretballot.testing._outcome_laws import outcome_law
 
 #: Segments and reach of the integral over Laplace noise, in its scale.
 SEGMENTS, REACH = 100, 50.0

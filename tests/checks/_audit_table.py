@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from tests.checks._ensemble_checks import audit_ensemble
 from tests.checks._ensembles import ENSEMBLES
 from tests.checks._registry import EXAMPLES
 
 from secretballot._progress import tracked
 from secretballot._tables import mechanism_text
-from secretballot.audit import Audit, Neighbours, compose_rows, exact_epsilon, outcome_law
-from secretballot.checks import MechanismExample
-from secretballot.checks._ensemble_neighbours import audit_ensemble
-from secretballot.checks._mechanism_example import own_delta
-from secretballot.checks._mechanism_noise import AUDIT_DELTA, audit_example, example_neighbours
+from secretballot.testing import Audit, MechanismExample, Neighbours
+from secretballot.testing._mechanism_checks import (
+    AUDIT_DELTA,
+    audit_example,
+    example_neighbours,
+    own_delta,
+)
+from secretballot.testing._outcome_laws import compose_rows, exact_epsilon, outcome_law
 
 _COMPOSED = 5
 _HEAD = (

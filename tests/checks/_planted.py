@@ -15,10 +15,10 @@ from secretballot.accounting import (
     _privacy_filter,
 )
 from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
-from secretballot.audit import OutcomeLaw
 from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, Randomness, _ensemble_data, _partition
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
+from secretballot.testing._outcome_laws import OutcomeLaw
 
 
 def half_the_noise(patch):

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.audit import Neighbours
-from secretballot.checks import MechanismExample
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
@@ -32,6 +30,7 @@ from secretballot.mechanisms import (
     VectorSum,
     count_ballots,
 )
+from secretballot.testing import MechanismExample, Neighbours
 
 #: By the name of the mechanism's class, with what sets further examples of it apart.
 EXAMPLES: dict[str, MechanismExample] = {}

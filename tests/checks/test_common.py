@@ -5,19 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.checks import _accountant_checks as accountant_checks
+from tests.checks import _ensemble_checks as ensemble_checks
 from tests.checks._ensembles import ENSEMBLES
-from tests.checks._promises import check_promise
+from tests.checks._promises import check_promise, name_checks
 from tests.checks._registry import EXAMPLES
 
 from secretballot import mechanisms
-from secretballot.checks import (
-    MechanismExample,
-    NotApplicable,
-    check_mechanism,
-    ensemble_checks,
-    mechanism_checks,
-)
 from secretballot.mechanisms import GNMax, Mechanism
+from secretballot.testing import MechanismExample, check_mechanism
+from secretballot.testing import _mechanism_checks as mechanism_checks
+from secretballot.testing._mechanism_checks import NotApplicable
 
 #: What says nothing about a mechanism, and why; elsewhere every promise is checked.
 NOT_APPLICABLE = {
@@ -47,8 +45,12 @@ NOT_APPLICABLE = {
 }
 
 
+#: Checks of a mechanism: its own, and those of the accountant that releases it.
+CHECKS = (*mechanism_checks.MECHANISM_CHECKS, *accountant_checks.ACCOUNTANT_CHECKS)
+
+
 @pytest.mark.parametrize(
-    ("name", "check"), [pytest.param(*each, id=each[0]) for each in mechanism_checks(EXAMPLES)]
+    ("name", "check"), [pytest.param(*each, id=each[0]) for each in name_checks(CHECKS, EXAMPLES)]
 )
 def test_mechanism(name, check):
     reason = None
@@ -61,12 +63,12 @@ def test_mechanism(name, check):
         raise NotApplicable(reason)  # pytest reports a skip
 
 
-# The audit is in tests/audit/test_ensemble_draws, with twice the draws and more to ask for.
+# The audit is in test_ensemble_draws, with twice the draws and more to ask for.
 @pytest.mark.parametrize(
     "check",
     [
         pytest.param(check, id=name)
-        for name, check in ensemble_checks(ENSEMBLES)
+        for name, check in name_checks(ensemble_checks.ENSEMBLE_CHECKS, ENSEMBLES)
         if not name.endswith("private_labels_survive_the_audit")
     ],
 )
@@ -85,17 +87,27 @@ def test_every_public_mechanism_has_an_example():
     assert all(issubclass(one, Mechanism) for one in public)
 
 
-#: Number of common checks of a mechanism.
-N_PROMISES = 17
-
 PAIR = np.array([[[3.0, 2.0]], [[2.0, 3.0]]])
 OWN = MechanismExample(mechanism=GNMax(sigma=2.0), counts=PAIR[:, 0], neighbours=(PAIR,))
 
 
-def test_custom_mechanisms_are_checked():
-    names = [name for name, _ in mechanism_checks({"mine": OWN})]
-    assert len(names) == N_PROMISES
-    assert all(name.startswith("mine-") for name in names)
+@pytest.mark.parametrize(
+    ("module", "listed"),
+    [
+        (mechanism_checks, mechanism_checks.MECHANISM_CHECKS),
+        (accountant_checks, accountant_checks.ACCOUNTANT_CHECKS),
+        (ensemble_checks, ensemble_checks.ENSEMBLE_CHECKS),
+    ],
+    ids=["mechanism", "accountant", "ensemble"],
+)
+def test_every_check_is_listed(module, listed):
+    checks = {
+        value
+        for name, value in vars(module).items()
+        if name.startswith("check_") and value.__module__ == module.__name__
+    }
+    assert checks == set(listed)
+    assert len(listed) == len(checks) > 0
 
 
 def test_a_check_that_does_not_apply_has_not_passed():
@@ -108,7 +120,7 @@ def test_a_check_that_does_not_apply_has_not_passed():
         relations = frozenset({"replace", "add_remove"})
 
     with pytest.raises(NotApplicable, match="there is none to refuse"):
-        check_promise("relation_is_enforced", replace(OWN, mechanism=ForBoth(sigma=2.0)))
+        accountant_checks.check_relation_is_enforced(replace(OWN, mechanism=ForBoth(sigma=2.0)))
 
 
 # What `check_mechanism` refuses as a whole; errors planted in the library are in

@@ -9,20 +9,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.checks import _accountant_checks as accountant
+from tests.checks import _ensemble_checks as ensemble
 from tests.checks import _planted as planted
 from tests.checks._ensembles import ESTIMATORS, make_ensemble
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.audit import Neighbours
-from secretballot.checks import MechanismExample
-from secretballot.checks import _common_checks as common
-from secretballot.checks import _ensemble_neighbours as neighbours
-from secretballot.checks import _ensemble_release as ensemble
-from secretballot.checks import _mechanism_noise as noise
-from secretballot.checks import _mechanism_release as release
 from secretballot.divergences import renyi_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.testing import MechanismExample, Neighbours
+from secretballot.testing import _mechanism_checks as mechanism
 
 PLAIN, CONFIDENT, TURNS = (EXAMPLES[k] for k in ("GNMax", "ConfidentGNMax", "RoundRobin"))
 
@@ -63,124 +60,134 @@ ON_KNOWN_VOTES = "covers what they reveal; not on the votes"
 ONCE = "every row is seen by one teacher, and once"
 
 CASES = [
-    (planted.half_the_noise, noise.check_claim_survives_the_audit, PLAIN, PROVEN),
-    (planted.half_the_noise, noise.check_claim_survives_the_audit, CONFIDENT, PROVEN),
-    (planted.half_the_noise, noise.check_draws_follow_the_stated_law, PLAIN, "the stated law"),
-    (planted.half_the_noise, neighbours.check_private_labels_survive_the_audit, LOGISTIC, PROVEN),
-    (planted.noise_on_one_count_only, noise.check_claim_survives_the_audit, PLAIN, PROVEN),
+    (planted.half_the_noise, mechanism.check_claim_survives_the_audit, PLAIN, PROVEN),
+    (planted.half_the_noise, mechanism.check_claim_survives_the_audit, CONFIDENT, PROVEN),
+    (planted.half_the_noise, mechanism.check_draws_follow_the_stated_law, PLAIN, "the stated law"),
+    (planted.half_the_noise, ensemble.check_private_labels_survive_the_audit, LOGISTIC, PROVEN),
+    (planted.noise_on_one_count_only, mechanism.check_claim_survives_the_audit, PLAIN, PROVEN),
     (
         planted.noise_on_one_count_only,
-        noise.check_draws_follow_the_stated_law,
+        mechanism.check_draws_follow_the_stated_law,
         PLAIN,
         "the stated law",
     ),
-    (planted.dropped_threshold_charge, noise.check_claim_survives_the_audit, THRESHOLD, PROVEN),
-    (planted.dropped_threshold_charge, noise.check_charges_pass_the_filter, CONFIDENT, COVERED),
+    (planted.dropped_threshold_charge, mechanism.check_claim_survives_the_audit, THRESHOLD, PROVEN),
+    (planted.dropped_threshold_charge, mechanism.check_charges_pass_the_filter, CONFIDENT, COVERED),
     (
         planted.threshold_charged_only_if_it_passes,
-        noise.check_charges_pass_the_filter,
+        mechanism.check_charges_pass_the_filter,
         CONFIDENT,
         COVERED,
     ),
     (
         planted.threshold_charged_only_if_it_passes,
-        noise.check_charges_pass_the_filter,
+        mechanism.check_charges_pass_the_filter,
         SWAPPED,
         COVERED,
     ),
     (
         planted.half_the_mu2,
-        noise.check_gaussian_charges_cover_the_law,
+        mechanism.check_gaussian_charges_cover_the_law,
         PLAIN,
         "a Gaussian budget covers what it reveals",
     ),
-    (planted.anothers_weight, noise.check_claim_survives_the_audit, WEIGHTED, PROVEN),
-    (planted.anothers_weight, noise.check_charges_pass_the_filter, WEIGHTED, COVERED),
-    (planted.one_ballot_charged_for_several, noise.check_claim_survives_the_audit, COPIED, PROVEN),
-    (planted.one_ballot_charged_for_several, noise.check_charges_pass_the_filter, COPIED, COVERED),
+    (planted.anothers_weight, mechanism.check_claim_survives_the_audit, WEIGHTED, PROVEN),
+    (planted.anothers_weight, mechanism.check_charges_pass_the_filter, WEIGHTED, COVERED),
+    (
+        planted.one_ballot_charged_for_several,
+        mechanism.check_claim_survives_the_audit,
+        COPIED,
+        PROVEN,
+    ),
+    (
+        planted.one_ballot_charged_for_several,
+        mechanism.check_charges_pass_the_filter,
+        COPIED,
+        COVERED,
+    ),
     (
         planted.known_votes_charged_in_one_direction,
-        noise.check_charges_pass_the_filter,
+        mechanism.check_charges_pass_the_filter,
         PLAIN,
         ON_KNOWN_VOTES,
     ),
     (
         planted.known_gap_of_the_threshold_charged_half,
-        noise.check_charges_pass_the_filter,
+        mechanism.check_charges_pass_the_filter,
         CONFIDENT,
         ON_KNOWN_VOTES,
     ),
     (
         planted.law_without_numbers,
-        noise.check_charges_pass_the_filter,
+        mechanism.check_charges_pass_the_filter,
         PLAIN,
         COVERED,
     ),
-    (planted.turns_charged_half, noise.check_claim_survives_the_audit, TURNS, PROVEN),
-    (planted.a_row_seen_by_two_teachers, neighbours.check_every_row_is_seen_once, LOGISTIC, ONCE),
+    (planted.turns_charged_half, mechanism.check_claim_survives_the_audit, TURNS, PROVEN),
+    (planted.a_row_seen_by_two_teachers, ensemble.check_every_row_is_seen_once, LOGISTIC, ONCE),
     (
         planted.a_row_seen_by_two_teachers,
-        neighbours.check_one_record_moves_one_ballot,
+        ensemble.check_one_record_moves_one_ballot,
         LOGISTIC,
         "moves at most one ballot",
     ),
     (
         planted.a_row_seen_by_two_teachers,
-        neighbours.check_one_owner_moves_one_ballot,
+        ensemble.check_one_owner_moves_one_ballot,
         LOGISTIC,
         "moves at most one ballot",
     ),
     (
         planted.a_row_seen_twice_by_its_teacher,
-        neighbours.check_every_row_is_seen_once,
+        ensemble.check_every_row_is_seen_once,
         LOGISTIC,
         ONCE,
     ),
     (
         planted.partition_by_a_sort_of_the_features,
-        neighbours.check_one_record_reaches_one_teacher,
+        ensemble.check_one_record_reaches_one_teacher,
         LOGISTIC,
         "reaches one teacher, and no other",
     ),
     (
         planted.a_row_seen_by_two_teachers,
-        neighbours.check_one_record_reaches_one_teacher,
+        ensemble.check_one_record_reaches_one_teacher,
         LOGISTIC,
         "reaches one teacher, and no other",
     ),
     (
         planted.a_parameter_that_is_not_told,
-        release.check_is_an_immutable_description,
+        mechanism.check_is_an_immutable_description,
         PLAIN,
         "tells every parameter",
     ),
     (
         planted.known_votes_charged_more_than_any,
-        release.check_charges_no_more_than_its_most,
+        mechanism.check_charges_no_more_than_its_most,
         PLAIN,
         "no known row costs more than the worst case",
     ),
     (
         planted.answers_beyond_the_budget,
-        release.check_answers_only_what_was_paid_for,
+        accountant.check_answers_only_what_was_paid_for,
         PLAIN,
         "what is returned is recorded, no more",
     ),
     (
         planted.a_refusal_that_is_recorded,
-        release.check_refusal_changes_nothing,
+        accountant.check_refusal_changes_nothing,
         EXAMPLES["LaplaceProportions"],
         "a refusal records nothing",
     ),
     (
         planted.any_relation_will_do,
-        release.check_relation_is_enforced,
+        accountant.check_relation_is_enforced,
         PLAIN,
         "for which nothing is proven",
     ),
     (
         planted.a_ledger_that_forgets_an_entry,
-        release.check_ledger_replays_to_the_same_epsilon,
+        accountant.check_ledger_replays_to_the_same_epsilon,
         PLAIN,
         "the entries add up",
     ),
@@ -216,13 +223,13 @@ CASES = [
     ),
     (
         planted.spend_recorded_after_return,
-        release.check_returned_means_recorded,
+        accountant.check_returned_means_recorded,
         PLAIN,
         "in the ledger already",
     ),
     (
         planted.clone_with_a_copied_budget,
-        release.check_copies_share_one_budget,
+        accountant.check_copies_share_one_budget,
         PLAIN,
         "spends from the same budget",
     ),
@@ -234,13 +241,13 @@ CASES = [
     ),
     (
         planted.generator_reseeded_per_release,
-        noise.check_every_release_draws_afresh,
+        mechanism.check_every_release_draws_afresh,
         PLAIN,
         "no release repeats the noise",
     ),
     (
         planted.generator_reseeded_per_block,
-        noise.check_draws_are_independent,
+        mechanism.check_draws_are_independent,
         PLAIN,
         "independent of every other row's",
     ),
@@ -252,25 +259,25 @@ CASES = [
     ),
     (
         planted.a_prefix_that_ends_because_of_an_unpaid_bit,
-        release.check_runs_end_predictably,
+        accountant.check_runs_end_predictably,
         CONFIDENT,
         "begun only if the most it can cost fits",
     ),
     (
         planted.a_batch_charged_as_one_row,
-        release.check_every_row_is_charged_alone,
+        mechanism.check_every_row_is_charged_alone,
         PLAIN,
         "a row costs the same in any batch",
     ),
     (
         planted.cost_of_a_row_for_the_whole_release,
-        release.check_cost_is_linear_in_the_count,
+        accountant.check_cost_is_linear_in_the_count,
         PLAIN,
         "costs add up",
     ),
     (
         planted.cost_scaled_by_the_root_of_the_count,
-        noise.check_claim_survives_the_audit,
+        mechanism.check_claim_survives_the_audit,
         REPEATED,
         "a Renyi divergence is",
     ),
@@ -285,8 +292,8 @@ CASES = [
     ],
 )
 def test_the_check_fails_on_a_planted_error(plant, check, subject, promise, monkeypatch):
-    for module in (noise, neighbours):  # half of the draws are enough
-        monkeypatch.setattr(module, "CI_DRAWS", noise.CI_DRAWS // 2)
+    for module in (mechanism, ensemble):  # half of the draws are enough
+        monkeypatch.setattr(module, "CI_DRAWS", mechanism.CI_DRAWS // 2)
     plant(monkeypatch.setattr)
     with pytest.raises(AssertionError, match=promise):
         check(subject)
@@ -294,15 +301,15 @@ def test_the_check_fails_on_a_planted_error(plant, check, subject, promise, monk
 
 @pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, COPIED, REPEATED])
 def test_the_checks_pass_without_a_planted_error(example: MechanismExample):
-    noise.check_claim_survives_the_audit(example)
-    noise.check_charges_pass_the_filter(example)
+    mechanism.check_claim_survives_the_audit(example)
+    mechanism.check_charges_pass_the_filter(example)
 
 
 def test_the_filter_itself():
     log_p, log_q = np.log([0.5, 0.5]), np.log([0.9, 0.1])
 
     def covers(curve, one=log_p, two=log_q):
-        return noise._covers(RenyiCost(np.tile(curve, (2, 1))), one, two)
+        return mechanism._covers(RenyiCost(np.tile(curve, (2, 1))), one, two)
 
     there, back = (renyi_divergence(*two, ORDERS) for two in ((log_p, log_q), (log_q, log_p)))
     assert covers(there)
@@ -332,4 +339,5 @@ def test_every_planted_error_is_guarded():
 
 
 def test_every_check_can_fail():
-    assert {case[1] for case in CASES} == {*common.MECHANISM_CHECKS, *common.ENSEMBLE_CHECKS}
+    checks = mechanism.MECHANISM_CHECKS, accountant.ACCOUNTANT_CHECKS, ensemble.ENSEMBLE_CHECKS
+    assert {case[1] for case in CASES} == {check for kind in checks for check in kind}

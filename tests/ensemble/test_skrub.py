@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.checks._ensemble_checks import votes_after
 
 from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, PublicData
-from secretballot.checks._ensemble_neighbours import votes_after
 
 skrub = pytest.importorskip("skrub", reason="skrub is an extra: skrub")
 

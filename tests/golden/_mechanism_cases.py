@@ -9,8 +9,8 @@ import numpy as np
 from tests.golden._plain import ledger_entries, plain
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.checks import MechanismExample
 from secretballot.mechanisms import Mechanism, SkellamMax
+from secretballot.testing import MechanismExample
 
 ORDERS = ("gaussian", 8.0, np.inf)
 

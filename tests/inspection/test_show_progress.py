@@ -12,11 +12,11 @@ from sklearn.model_selection import GridSearchCV
 
 from secretballot._progress import ProgressTask, send_progress
 from secretballot.accounting import PrivacyAccountant, plan_rows, price_plan
-from secretballot.audit import audit_epsilon
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.inspection import show_progress
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
+from secretballot.testing import audit_epsilon
 
 X, Y = make_blobs(330, centers=[[-3, 0], [3, 0]], random_state=0)
 PUBLIC = PublicData(X[300:])

@@ -27,7 +27,6 @@ from secretballot._views import (
     facts,
 )
 from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
-from secretballot.audit import Neighbours, audit_epsilon
 from secretballot.collaboration import Agreement, Answer
 from secretballot.ensemble import PrivateLabels, recommend_teachers
 from secretballot.mechanisms import GNMax
@@ -40,6 +39,7 @@ from secretballot.scoring import (
     ScorePrice,
 )
 from secretballot.selection import PrivateItems
+from secretballot.testing import Neighbours, audit_epsilon
 
 #: Would begin a tag, or end an attribute of either kind, or a line. (No level may have a slash.)
 ACTING = "<script>alert('&\"\n')<br>"

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 from tests.checks._promises import check_promise
 
-from secretballot.audit import Neighbours
-from secretballot.checks import MechanismExample
+from secretballot.testing import MechanismExample, Neighbours
 
 #: One of each kind.
 BUDGETS = ("gaussian", "renyi", float("inf"))

@@ -9,9 +9,9 @@ from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.audit import exact_divergence, outcome_law
 from secretballot.divergences import EVERYONE, BoundedRange
 from secretballot.mechanisms import BestOfCounts
+from secretballot.testing._outcome_laws import exact_divergence, outcome_law
 
 
 def moves(n_candidates, relation):

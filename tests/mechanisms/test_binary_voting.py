@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, RoundRobin
+from secretballot.testing._outcome_laws import outcome_law
 
 FINITE = ORDERS[:-1:6]
 INDEX = np.arange(0, len(ORDERS) - 1, 6)

@@ -9,10 +9,10 @@ import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, check_charges
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.mechanisms import (
     BinaryVoting,
 )
+from secretballot.testing._outcome_laws import outcome_law
 
 
 def moved_labels(n_labels, n_votes):

@@ -12,11 +12,10 @@ from scipy.stats import laplace
 from sklearn.linear_model import LogisticRegression
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.audit import OutcomeLaw, audit_epsilon
-from secretballot.checks import MechanismExample, check_mechanism
 from secretballot.divergences import Move, PureRelease, Step, draw_laplace
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import Mechanism, check_count_spacing
+from secretballot.testing import MechanismExample, audit_epsilon, check_mechanism
 
 VOTES = np.array([[9.0, 1.0, 0.0], [4.0, 3.0, 3.0], [5.0, 5.0, 0.0]])
 
@@ -39,7 +38,7 @@ class LaplaceMax(Mechanism):
     def outcome_law(self, counts):
         """Integrate over the noisy count of the winner."""
         chances = [[self._chance(row, j) for j in range(len(row))] for row in counts]
-        return OutcomeLaw(np.arange(counts.shape[1]), np.log(chances))
+        return np.arange(counts.shape[1]), np.log(chances)
 
     def _chance(self, row, winner):
         def density(x):

@@ -8,12 +8,12 @@ import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, all_sets, check_charges
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.mechanisms import (
     ConfidentGNMax,
     PowersetVoting,
     count_ballots,
 )
+from secretballot.testing._outcome_laws import outcome_law
 
 
 @dataclass(frozen=True, kw_only=True)

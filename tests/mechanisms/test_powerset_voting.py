@@ -8,7 +8,6 @@ from scipy.stats import chi2
 from tests._fakes import calibrated
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.divergences import (
     largest_normal,
     level_quadrature,
@@ -16,6 +15,7 @@ from secretballot.divergences import (
     renyi_divergence,
 )
 from secretballot.mechanisms import GNMax, PowersetVoting, _powerset_voting, count_ballots
+from secretballot.testing._outcome_laws import outcome_law
 
 FINITE = ORDERS[:-1:6]
 INDEX = np.arange(0, len(ORDERS) - 1, 6)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.audit import epsilon_lower_bound
 from secretballot.divergences import EVERYONE, dirichlet_delta, dirichlet_renyi
 from secretballot.mechanisms import (
     DirichletProportions,
@@ -22,6 +21,7 @@ from secretballot.mechanisms import (
 from secretballot.mechanisms._additive_proportions import _truncated_mean
 from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
 from secretballot.mechanisms._proportions import on_grid, on_simplex
+from secretballot.testing import epsilon_lower_bound
 
 DIRICHLET = DirichletProportions(concentration=0.8, pseudo_count=0.6)
 MECHANISMS = [

@@ -12,11 +12,12 @@ from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.audit import Neighbours, exact_divergence, outcome_law
 from secretballot.divergences import EVERYONE, IntegerBit, IntegerCounts, Step
 from secretballot.divergences.integer import _integer_bit
 from secretballot.divergences.integer._skellam import skellam
 from secretballot.mechanisms import GNMax, SkellamMax, _skellam_max
+from secretballot.testing import Neighbours
+from secretballot.testing._outcome_laws import exact_divergence, outcome_law
 
 TOGETHER = SkellamMax(variance=2.25, n_parties=10, n_colluders=3)
 

@@ -11,7 +11,6 @@ from scipy.special import log_ndtr
 from scipy.stats import binom
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.divergences import (
     ClippedBits,
     GaussianCost,
@@ -28,6 +27,7 @@ from secretballot.games.moves import Node, PaddedValues, play_of
 from secretballot.games.moves._bit_move import bit_move
 from secretballot.games.moves._small_bits import SmallBits, SmallBitsMove
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
+from secretballot.testing._outcome_laws import outcome_law
 
 FINITE = ORDERS[:-1:6]
 INDEX = np.arange(0, len(ORDERS) - 1, 6)

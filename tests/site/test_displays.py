@@ -10,7 +10,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble, recommend_teachers
-from secretballot.audit import audit_epsilon
+from secretballot.testing import audit_epsilon
 
 pytestmark = pytest.mark.site
 

@@ -5,7 +5,6 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.audit import outcome_law
 from secretballot.divergences import level_cost, renyi_divergence
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
@@ -15,6 +14,7 @@ from secretballot.ensemble import (
     collect_votes,
 )
 from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.testing._outcome_laws import outcome_law
 
 QUERIES = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
 FINITE = slice(0, len(ORDERS) - 1)

@@ -8,10 +8,10 @@ from tests._quietly import quietly
 from tests.ensemble.multilabel._rows import X, Y, ensemble_of
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.audit import outcome_law
 from secretballot.divergences import level_cost, renyi_divergence
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
+from secretballot.testing._outcome_laws import outcome_law
 
 FINITE = slice(0, len(ORDERS) - 1)
 LEVELS = {"strict": 1.0, "generous": 2.5}

@@ -31,7 +31,6 @@ from tests.ensemble.multilabel._rows import (
 )
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.checks import for_sklearn
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
     PublicData,
@@ -42,6 +41,7 @@ from secretballot.ensemble import (
 from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, StableTopK, TauVoting
+from secretballot.testing import for_sklearn
 
 MECHANISMS = {
     "binary": BinaryVoting(sigma=1.0, n_votes=10),

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.audit import outcome_law
 from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost
 from secretballot.games import has_game
+from secretballot.testing._outcome_laws import outcome_law
 
 #: Where curves are compared.
 EPSILONS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])

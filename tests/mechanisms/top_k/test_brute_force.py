@@ -16,8 +16,6 @@ from tests.mechanisms.top_k._neighbours import (
 )
 
 from secretballot.accounting import ORDERS
-from secretballot.audit import outcome_law
-from secretballot.checks import MechanismExample
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import (
     ExponentialTopK,
@@ -26,6 +24,8 @@ from secretballot.mechanisms import (
     LimitedDomainTopK,
     StableTopK,
 )
+from secretballot.testing import MechanismExample
+from secretballot.testing._outcome_laws import outcome_law
 
 THREE, FOUR = (3, 4), (4, 2)
 QUARTER = int(np.flatnonzero(EPSILONS == 0.25)[0])

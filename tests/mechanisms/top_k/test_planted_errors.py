@@ -10,7 +10,6 @@ import pytest
 from tests.mechanisms.top_k import test_brute_force as brute_force
 from tests.mechanisms.top_k._neighbours import outcome_laws, share_of_price
 
-from secretballot.audit import _top_k_law as law_module
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
@@ -21,6 +20,7 @@ from secretballot.mechanisms import (
 from secretballot.mechanisms.top_k import Draws, floor_height
 from secretballot.mechanisms.top_k import _limited_domain_top_k as limited_module
 from secretballot.mechanisms.top_k import _stable_top_k as stable_module
+from secretballot.testing import _top_k_law as law_module
 
 
 def sensitivity_of_one(patch):

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
-from secretballot.audit import (
+from secretballot.divergences import EVERYONE, bit_logs, renyi_divergence
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.testing._outcome_laws import (
     compose_rows,
     exact_divergence,
     exact_epsilon,
     hockey_stick,
     outcome_law,
 )
-from secretballot.divergences import EVERYONE, bit_logs, renyi_divergence
-from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 
 def log_law(weights):

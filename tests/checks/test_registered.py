@@ -9,7 +9,7 @@ from tests.checks._audit_table import audit_table
 from tests.checks._ensembles import ENSEMBLES
 from tests.checks._registry import EXAMPLES
 
-from secretballot.checks._mechanism_noise import audit_example
+from secretballot.testing._mechanism_checks import audit_example
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory" / "audit-table.md"
 

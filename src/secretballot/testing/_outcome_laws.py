@@ -1,8 +1,8 @@
-"""Exact laws of mechanisms' outcomes, where they can be enumerated."""
+"""Laws of outcomes that can be enumerated, and the exact figures of two neighbouring ones."""
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import reduce, singledispatch
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, log_softmax
 
-from secretballot.audit._top_k_law import top_k_law
-from secretballot.divergences import Floats, max_log_probabilities, winner_log_probabilities
+from secretballot.accounting import ORDERS, RenyiCost
+from secretballot.divergences import (
+    Floats,
+    max_log_probabilities,
+    renyi_divergence,
+    winner_log_probabilities,
+)
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
@@ -23,18 +28,18 @@ from secretballot.mechanisms import (
     TauVoting,
     TopK,
 )
+from secretballot.testing._top_k_law import top_k_law
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6
+#: Products of more outcomes than this are not enumerated.
+_MOST_OUTCOMES = 1_000_000
 
 
 class OutcomeLaw(NamedTuple):
     """All outcomes of a row as `sample` returns them, and their log probabilities in each row.
 
-    Attributes
-    ----------
-    outcomes : ndarray of shape (n_outcomes, ...)
-    log_probabilities : ndarray of shape (n_rows, n_outcomes)
+    Of shapes (n_outcomes, ...) and (n_rows, n_outcomes).
     """
 
     outcomes: NDArray[Any]
@@ -44,26 +49,8 @@ class OutcomeLaw(NamedTuple):
 def outcome_law(mechanism: Mechanism, counts: ArrayLike) -> OutcomeLaw | None:
     """Compute the exact law of each row's outcome; None if it can't be enumerated.
 
-    A mechanism offers its law by a method ``outcome_law(counts)`` that returns an `OutcomeLaw`.
-
-    Parameters
-    ----------
-    mechanism : mechanism
-    counts : array-like of shape (n_rows, ...)
-        As the mechanism takes them.
-
-    Returns
-    -------
-    OutcomeLaw or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from secretballot.audit import outcome_law
-    >>> from secretballot.mechanisms import GNMax
-    >>> law = outcome_law(GNMax(sigma=4.0), np.array([[7.0, 3.0]]))
-    >>> law.outcomes, np.exp(law.log_probabilities).round(3)
-    (array([0, 1]), array([[0.76, 0.24]]))
+    A mechanism states its law by a method ``outcome_law(counts)``, which returns outcomes and log
+    probabilities as `OutcomeLaw` holds them.
     """
     votes, own_law = np.asarray(counts), getattr(mechanism, "outcome_law", None)
     if own_law is not None:
@@ -160,3 +147,57 @@ def _(mechanism: PowersetVoting, ballots: NDArray[Any]) -> OutcomeLaw | None:
 def _(mechanism: TopK, votes: Floats) -> OutcomeLaw | None:
     law = top_k_law(mechanism, votes)
     return None if law is None else OutcomeLaw(*law)
+
+
+def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
+    """Compute the exact delta of two neighbouring laws at an epsilon, in the worse direction."""
+    p, q = _check_laws(log_p, log_q)
+    return max(
+        float(np.maximum(np.exp(a) - np.exp(epsilon + b), 0.0).sum()) for a, b in ((p, q), (q, p))
+    )
+
+
+def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
+    """Compute the exact epsilon of two neighbouring laws at a delta, in the worse direction."""
+    p, q = _check_laws(log_p, log_q)
+    return max(_epsilon_one_way(p, q, delta), _epsilon_one_way(q, p, delta))
+
+
+def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
+    """Compute the exact Renyi curve of two neighbouring laws, the worse direction at each order."""
+    p, q = _check_laws(log_p, log_q)
+    p, q = (law[(p > -np.inf) | (q > -np.inf)] for law in (p, q))
+    if not (np.isfinite(p) & np.isfinite(q)).all():
+        return RenyiCost(np.full(len(ORDERS), np.inf))
+    return RenyiCost(np.maximum(renyi_divergence(p, q, ORDERS), renyi_divergence(q, p, ORDERS)))
+
+
+def compose_rows(log_p: ArrayLike) -> Floats | None:
+    """Compute the law of independent rows, the last row varying fastest; None if too long."""
+    rows = np.atleast_2d(np.asarray(log_p, dtype=np.float64))
+    if rows.shape[1] ** len(rows) > _MOST_OUTCOMES:
+        return None
+    return reduce(lambda law, row: np.add.outer(law, row).ravel(), rows, np.zeros(1))
+
+
+def _epsilon_one_way(log_p: Floats, log_q: Floats, delta: float) -> float:
+    """Maximise log((P(E) - delta)/Q(E)) over events "the likelihood ratio is >= t"."""
+    possible = log_p > -np.inf
+    p, q = np.exp(log_p[possible]), np.exp(log_q[possible])
+    ranked = np.argsort(log_q[possible] - log_p[possible], kind="stable")
+    gain, total_q = np.cumsum(p[ranked]) - delta, np.cumsum(q[ranked])
+    useful = gain > 0
+    with np.errstate(divide="ignore"):
+        return float(np.log(gain[useful] / total_q[useful]).max(initial=0.0))
+
+
+def _check_laws(log_p: ArrayLike, log_q: ArrayLike) -> tuple[Floats, Floats]:
+    p, q = np.asarray(log_p, dtype=np.float64), np.asarray(log_q, dtype=np.float64)
+    for name, law in (("log_p", p), ("log_q", q)):
+        total = np.exp(law).sum()
+        if law.ndim != 1 or len(law) != len(p) or not abs(total - 1) < 1e-6:
+            raise ValueError(
+                f"{name} has shape {law.shape} and probabilities that add up to {total:.6g}; pass "
+                "one logarithm per outcome, of the same outcomes in both, that add up to 1."
+            )
+    return p, q

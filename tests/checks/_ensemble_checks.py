@@ -1,29 +1,27 @@
-"""Data for the checks of ensembles, and promises about what one row, or one owner, can change."""
+"""Promises of ensembles: what one row or owner can change, budgets, and what leaves them."""
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from tests._quietly import quietly
+from tests.checks._ensemble_draws import ensemble_draws
+from tests.checks._promises import expect_refusal
 
-from secretballot.accounting import PrivacyAccountant
-from secretballot.audit import (
-    Audit,
-    Neighbours,
-    audit_epsilon,
-    claimed_cost,
-    ensemble_draws,
-    exact_epsilon,
-    outcome_law,
-)
-from secretballot.checks._contract import quietly
-from secretballot.checks._mechanism_noise import AUDIT_DELTA, CI_DRAWS
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
 from secretballot.mechanisms import GNMax
+from secretballot.testing import Audit, Neighbours, audit_epsilon
+from secretballot.testing._audit import claimed_cost
+from secretballot.testing._mechanism_checks import AUDIT_DELTA, CI_DRAWS
+from secretballot.testing._outcome_laws import exact_epsilon, outcome_law
 
 Array: TypeAlias = NDArray[Any]
 
@@ -180,3 +178,112 @@ def _replace_rows(X: Array, y: Array, rows: Array | int) -> tuple[Array, Array]:
     other[rows] = np.random.default_rng(3).normal(size=X[rows].shape) * 50
     labels[rows] = 1 - y[rows]
     return other, labels
+
+
+def check_clone_shares_the_budget(build: BuildEnsemble) -> None:
+    accountant, (X, y, pool) = some_budget(), some_data()
+    for count in range(3):
+        fit(clone(_with_more_noise(build(accountant))), X, y, pool)
+        assert len(accountant.entries()) == count + 1, "a clone's fit spends from the same budget"
+
+
+def check_refusal_returns_nothing_and_changes_nothing(build: BuildEnsemble) -> None:
+    X, y, pool = some_data()
+    accountant = some_budget()
+    ensemble = fit(build(accountant), X, y, pool)
+    ensemble.set_params(epsilon=None)
+    while True:  # spend the whole budget, beyond the ensemble's own cap
+        try:
+            quietly(accountant.release, ensemble.mechanism_, np.ones((1000, 2)))
+        except BudgetExceededError:
+            break
+    before = [entry.digest for entry in accountant.entries()]
+    promise = "labels beyond the budget are refused"
+    expect_refusal(BudgetExceededError, promise, ensemble.predict_private, pool)
+    assert [entry.digest for entry in accountant.entries()] == before, "a refusal records nothing"
+
+
+def check_batches_draw_afresh(build: BuildEnsemble) -> None:
+    X, y, pool = some_data()
+    for seed in (0, None):
+        ensemble = _drown(build(some_budget())).set_params(random_state=seed)
+        fit(ensemble, X, y, np.concatenate([pool] * 5))
+        batches = [quietly(ensemble.predict_private, pool).labels for _ in range(2)]
+        promise = "no batch of labels repeats the noise of another"
+        assert np.any(batches[0] != batches[1]), promise
+        assert np.any(batches[0] != ensemble.pool_labels_.labels[: len(pool)]), promise
+
+
+def check_no_budget_no_release(build: BuildEnsemble) -> None:
+    X, y, pool = some_data()
+    ensemble = build(None)
+    message = expect_refusal(
+        ValueError, "no label without a budget", ensemble.fit, X, y, X_public=pool
+    )
+    assert "accountant" in message, "the error names the remedy"
+    quietly(ensemble.fit, X, y)  # teachers alone need none
+
+
+def check_free_methods_are_free(build: BuildEnsemble) -> None:
+    accountant, (X, y, pool) = some_budget(), some_data()
+    ensemble = fit(_with_more_noise(build(accountant)), X, y, pool)
+    spent = len(accountant.entries())
+    ensemble.predict(X)
+    ensemble.predict_proba(X)
+    ensemble.score(X, y)
+    ensemble.to_student().predict(X)
+    repr(ensemble)
+    ensemble._repr_html_()
+    assert len(accountant.entries()) == spent, "prediction by the student costs nothing"
+    released = quietly(ensemble.predict_private, pool[:2])
+    assert len(accountant.entries()) == spent + 1, "a private prediction is recorded"
+    assert len(released.labels) == len(released.answered) == 2
+
+
+def check_public_attributes_are_public(build: BuildEnsemble) -> None:
+    # Permuted private labels change the votes, but not the released labels (the noise drowns the
+    # votes). So a public attribute that changes would be private.
+    X, y, pool = some_data()
+    first, second = (fit(_drown(build(some_budget())), X, labels, pool) for labels in (y, 1 - y))
+    votes = [votes_of(ensemble, pool) for ensemble in (first, second)]
+    assert np.any(votes[0] != votes[1]), "the check needs votes that differ"
+    for name in sorted(name for name in vars(first) if not name.startswith("_")):
+        if name == "accountant":
+            continue
+        same = pickle.dumps(getattr(first, name)) == pickle.dumps(getattr(second, name))
+        assert same, f"the public attribute {name} depends on private data that was not released"
+
+
+def check_student_carries_no_private_state(build: BuildEnsemble) -> None:
+    X, y, pool = some_data()
+    ensemble = fit(build(some_budget()), X, y, pool)
+    deployed = pickle.dumps(ensemble.to_student())
+    for word in (rb"(?<!n)_teachers", b"PrivacyAccountant", b"_partition", b"TeacherEnsemble"):
+        assert not re.search(word, deployed), f"the deployed student carries {word.decode()}"
+    np.testing.assert_array_equal(pickle.loads(deployed).predict(X), ensemble.predict(X))
+
+
+def _with_more_noise(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
+    """Use enough noise to leave budget for a second fit."""
+    return ensemble.set_params(mechanism=GNMax(sigma=3.0))
+
+
+def _drown(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
+    """Use noise so large that released labels say nothing about the votes."""
+    return ensemble.set_params(mechanism=GNMax(sigma=1e9))
+
+
+ENSEMBLE_CHECKS = (
+    check_one_record_moves_one_ballot,
+    check_one_owner_moves_one_ballot,
+    check_every_row_is_seen_once,
+    check_one_record_reaches_one_teacher,
+    check_private_labels_survive_the_audit,
+    check_clone_shares_the_budget,
+    check_refusal_returns_nothing_and_changes_nothing,
+    check_batches_draw_afresh,
+    check_no_budget_no_release,
+    check_free_methods_are_free,
+    check_public_attributes_are_public,
+    check_student_carries_no_private_state,
+)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.checks._contract import quietly
 from secretballot.ensemble import PublicData
 from secretballot.mechanisms import GNMax
+from secretballot.testing._mechanism_checks import quietly
 
 E = TypeVar("E", bound=BaseEstimator)
 
@@ -45,7 +44,7 @@ def for_sklearn(estimator: E) -> E:
     --------
     >>> from sklearn.utils.estimator_checks import estimator_checks_generator
     >>> from secretballot import PrivateLogisticRegression
-    >>> from secretballot.checks import for_sklearn
+    >>> from secretballot.testing import for_sklearn
     >>> model = for_sklearn(PrivateLogisticRegression())
     >>> checks = list(estimator_checks_generator(model))
     >>> len(checks) > 40
@@ -59,24 +58,14 @@ def for_sklearn(estimator: E) -> E:
     """
     copy = clone(estimator)
     parameters = copy.get_params(deep=False)
-    settings: dict[str, Callable[[], object]] = {
-        "target_bounds": lambda: _TARGETS,
-        "random_state": lambda: 0,
-        **(
-            {"mechanism": lambda: GNMax(sigma=0.1)}
-            if "mechanism" in parameters
-            else {"epsilon": _fit}
-        ),
-    }
-    missing = {
-        name: make()
-        for name, make in settings.items()
-        if name in parameters and parameters[name] is None
-    }
+    noise = {"mechanism": GNMax(sigma=0.1)} if "mechanism" in parameters else {"epsilon": _FIT}
+    defaults = {"target_bounds": _TARGETS, "random_state": 0, **noise}
+    missing = {name for name in defaults.keys() & parameters if parameters[name] is None}
     budget = quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5)
-    own_settings = {"accountant": budget, "reservation": None}
+    own = {"accountant": budget, "reservation": None}
     copy.set_params(
-        **missing, **{name: own_settings[name] for name in own_settings.keys() & parameters.keys()}
+        **{name: defaults[name] for name in missing},
+        **{name: own[name] for name in own.keys() & parameters},
     )
     checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
     return checked
@@ -84,10 +73,6 @@ def for_sklearn(estimator: E) -> E:
 
 #: Classes that were made, by the kind of estimator.
 _classes: dict[type[BaseEstimator], Any] = {}
-
-
-def _fit() -> float:
-    return _FIT
 
 
 class _OnItself:

@@ -5,17 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from secretballot.audit import (
-    Neighbours,
-    PairAudit,
-    audit_epsilon,
-    claimed_cost,
-    compose_rows,
-    exact_epsilon,
-    mechanism_draws,
-    outcome_law,
-)
 from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.testing import Neighbours, PairAudit, audit_epsilon
+from secretballot.testing._audit import claimed_cost, mechanism_draws
+from secretballot.testing._outcome_laws import compose_rows, exact_epsilon, outcome_law
 
 DELTA = 1e-2
 

@@ -16,7 +16,7 @@ from secretballot import (
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
 )
-from secretballot.checks import for_sklearn
+from secretballot.testing import for_sklearn
 
 
 def teachers(learner, student=None):

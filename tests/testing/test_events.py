@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from secretballot.audit import epsilon_lower_bound
-from secretballot.audit._lower_bound import MEASURE, SEARCH, find_event
+from secretballot.testing import epsilon_lower_bound
+from secretballot.testing._lower_bound import MEASURE, SEARCH, find_event
 
 
 def normals(mean, n, seed):

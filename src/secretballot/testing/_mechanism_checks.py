@@ -1,49 +1,186 @@
-"""Promises about noise: its law, its independence, and that it is enough for the claim."""
+"""Contract of mechanisms: promises about description, charges and noise, on an example."""
 
 from __future__ import annotations
 
+import json
+import pickle
+import warnings
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, rankdata
 
-from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.audit import (
+from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
+from secretballot.divergences import (
+    EVERYONE,
+    GAUSSIAN,
+    Cost,
+    gaussian_delta,
+    level_cost,
+    split_group,
+)
+from secretballot.mechanisms import Mechanism
+from secretballot.testing._audit import (
     Audit,
     Draw,
     Neighbours,
-    OutcomeLaw,
     as_neighbours,
     audit_epsilon,
     draw_in_blocks,
     groups_paid,
-    hockey_stick,
     mechanism_draws,
-    outcome_law,
 )
-from secretballot.checks._contract import NotApplicable
-from secretballot.checks._mechanism_example import (
-    MechanismExample,
-    budget_of,
-    charges_known,
-    count_columns,
-    mechanism_counts,
-    own_delta,
-    pay,
-    rows_that_fit,
-)
-from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost, split_group
-from secretballot.mechanisms import Mechanism
+from secretballot.testing._outcome_laws import OutcomeLaw, hockey_stick, outcome_law
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 AUDIT_DELTA = 1e-2
 #: Draws of the audits in continuous integration.
 CI_DRAWS = 200_000
+ROUNDING = 1 + 1e-9
+#: Part of the delta of a budget for mechanisms with a delta of their own.
+_APPROXIMATION_DELTA = 0.09
+LARGE_EPSILON = 1e9
 _N_ROWS = 1 << 15
 _FALSE_ALARM = 1e-12  # probability that a statistical check of a correct mechanism fails
 _FINITE = ORDERS[:-1]
 _MEDIUM_EPSILON = 60.0  # a row of an example takes a noticeable share of such a budget
+
+
+class NotApplicable(SkipTest):
+    """Raised by a check that does not apply, with the reason; pytest reports it as skipped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismExample:
+    """A mechanism with counts to run it on.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With little noise: an audit of a few thousand draws can only tell large epsilons apart.
+    counts : ndarray of shape (n_rows, ...)
+        A few different rows.
+    neighbours : tuple of Neighbours or of ndarray
+        Pairs of neighbouring data sets, as telling as possible; an array is a pair of data sets of
+        one row, shape (2, 1, ...). The audits run on these.
+    tightness : float, default=0.7
+        Share of the claimed epsilon that the audit has to find spent on one of the pairs, at delta
+        0.01. Lower where a bound is known not to be tight; say why beside it.
+    """
+
+    mechanism: Mechanism
+    counts: NDArray[Any]
+    neighbours: tuple[Neighbours | NDArray[Any], ...]
+    tightness: float = 0.7
+
+
+def check_mechanism(example: MechanismExample) -> dict[str, str]:
+    """Run the common checks on one mechanism.
+
+    Parameters
+    ----------
+    example : MechanismExample
+        The mechanism, counts to run it on, and neighbouring rows.
+
+    Returns
+    -------
+    dict of str to str
+        Promises that do not apply to this mechanism, and the reasons.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken, with its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot import GNMax
+    >>> from secretballot.testing import MechanismExample, check_mechanism
+    >>> pair = np.array([[[3.0, 7.0]], [[2.0, 8.0]]])
+    >>> check_mechanism(
+    ...     MechanismExample(mechanism=GNMax(sigma=1.5), counts=pair[:, 0], neighbours=(pair,))
+    ... )
+    {}
+    """
+    reasons = {}
+    for check in MECHANISM_CHECKS:
+        try:
+            check(example)
+        except NotApplicable as outcome:
+            reasons[check.__name__.removeprefix("check_")] = str(outcome)
+    return reasons
+
+
+def quietly(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call without warnings: checks are seeded, and their runs may end early."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # PrivacyLeakWarning is one
+        return call(*args, **kwargs)
+
+
+def mechanism_counts(example: MechanismExample) -> NDArray[Any]:
+    """Return the example's counts as the mechanism takes them."""
+    return example.mechanism.check_counts(example.counts)
+
+
+def charges_known(mechanism: Mechanism, counts: NDArray[Any]) -> bool:
+    """Check that a mechanism can be charged for known votes, not only in the worst case."""
+    try:
+        mechanism.state(counts)
+    except ValueError:
+        return False
+    return True
+
+
+def count_columns(counts: NDArray[Any]) -> int | None:
+    """Count the columns of counts, as the accountant does."""
+    return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None
+
+
+def own_delta(example: MechanismExample) -> float:
+    """Compute the delta that one row of the mechanism has of its own."""
+    return max(float(cost.delta) for cost in example.mechanism.max_cost().values())
+
+
+def budget_of(
+    example: MechanismExample, epsilon: float = LARGE_EPSILON, **options: Any
+) -> PrivacyAccountant:
+    """Open a budget with the levels that the mechanism charges, which adds up its costs."""
+    levels = {split_group(group)[0] for group in example.mechanism.max_cost()} - {EVERYONE}
+    if own_delta(example):
+        options.setdefault("delta", 0.1)
+        if options.get("order") != np.inf:
+            options.setdefault("approximation_delta", _APPROXIMATION_DELTA)
+    return quietly(
+        PrivacyAccountant,
+        epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
+        relation=max(example.mechanism.relations),  # replacement, if it is proven for both
+        **{"order": "renyi", "delta": 1e-5, **options},
+    )
+
+
+def rows_that_fit(example: MechanismExample, n_rows: int) -> int:
+    """Return a number of rows, or fewer if the delta of `budget_of` has no room for as many."""
+    delta = own_delta(example)
+    return min(n_rows, max(int(_APPROXIMATION_DELTA / delta / ROUNDING), 1)) if delta else n_rows
+
+
+def pay(
+    accountant: PrivacyAccountant,
+    example: MechanismExample,
+    counts: NDArray[Any],
+    seed: int | np.random.Generator | None = 0,
+) -> NDArray[Any]:
+    """Release the mechanism's outcome on counts, without warnings."""
+    return quietly(accountant.release, example.mechanism, counts, random_state=seed)
 
 
 def example_neighbours(example: MechanismExample) -> list[Neighbours]:
@@ -82,6 +219,71 @@ def audit_example(
         n_draws=n_draws,
         random_state=random_state,
     )
+
+
+def check_is_an_immutable_description(example: MechanismExample) -> None:
+    mechanism = example.mechanism
+    parameters = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
+    assert type(mechanism)(**parameters) == mechanism, "parameters make the same mechanism again"
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism, "a pickle is the same mechanism"
+    for name in parameters:
+        try:
+            setattr(mechanism, name, None)
+        except FrozenInstanceError:
+            continue
+        raise AssertionError(f"{name} can be changed after the mechanism was made")
+    described = json.loads(json.dumps(mechanism.describe()))
+    name = described["mechanism"].rpartition(":")[2]
+    assert name == type(mechanism).__qualname__, "describe() names the mechanism"
+    assert set(parameters) <= set(described), "describe() tells every parameter"
+
+
+def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
+    mechanism, counts = example.mechanism, mechanism_counts(example)
+    outcome = pay(budget_of(example), example, counts)
+    columns = count_columns(counts)
+    most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
+    votes = counts if charges_known(mechanism, counts) else None
+    most_on_votes = mechanism.max_cost(columns, votes)
+    charged = mechanism.cost(outcome, n_columns=columns)
+    charged_known = mechanism.cost(outcome, votes, n_columns=columns)
+    for group, cost in charged.items():
+        assert cost.shape == (len(counts),), "cost() is per row"
+        assert _is_below(cost, most[group]), "no row costs more than max_cost()"
+        assert _is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
+        assert _is_below(charged_known[group], most_on_votes[group]), (
+            "known rows cost at most their most"
+        )
+        finite = most_on_votes[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
+        assert finite.all(), "no known row costs more than the worst case"
+
+
+def check_every_row_is_charged_alone(example: MechanismExample) -> None:
+    mechanism, counts = example.mechanism, mechanism_counts(example)
+    columns = count_columns(counts)
+    outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
+    together = mechanism.cost(outcome, n_columns=columns)
+    participation, first = mechanism.participation(len(outcome)), mechanism.participation(1)
+    for row in range(len(outcome)):
+        for group, alone in mechanism.cost(outcome[row : row + 1], n_columns=columns).items():
+            if group in participation and not participation[group][row]:
+                assert not together[group][row].curve.any(), "who sits a row out pays nothing"
+            elif group not in first or first[group][0]:
+                promise = "a row costs the same in any batch, wherever it stands"
+                assert_same_cost(together[group][row : row + 1], alone, promise)
+
+
+def _is_below(cost: RenyiCost, most: RenyiCost) -> bool:
+    """Check that a cost is nowhere above another, but for rounding."""
+    return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
+
+
+def assert_same_cost(cost: Cost, other: Cost, promise: str) -> None:
+    """Compare two Renyi costs at the finite orders; AssertionError, with the promise."""
+    finite = slice(0, -1)
+    curve, other_curve = cost.curve[..., finite], other.curve[..., finite]
+    assert np.allclose(curve, other_curve, rtol=1e-9, atol=0), promise
+    assert np.allclose(cost.delta, other.delta, rtol=1e-9, atol=0), promise
 
 
 def _stated_law(mechanism: Mechanism, counts: NDArray[Any]) -> OutcomeLaw:
@@ -227,3 +429,16 @@ def check_claim_survives_the_audit(example: MechanismExample) -> None:
         f"a tight claim is nearly spent by some pair of neighbours, but {audit}: that is less than "
         f"tightness={example.tightness:g} of it"
     )
+
+
+MECHANISM_CHECKS: tuple[Callable[[MechanismExample], None], ...] = (
+    check_is_an_immutable_description,
+    check_charges_no_more_than_its_most,
+    check_every_row_is_charged_alone,
+    check_draws_follow_the_stated_law,
+    check_charges_pass_the_filter,
+    check_gaussian_charges_cover_the_law,
+    check_draws_are_independent,
+    check_every_release_draws_afresh,
+    check_claim_survives_the_audit,
+)

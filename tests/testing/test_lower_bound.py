@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from secretballot.audit import epsilon_lower_bound
+from secretballot.testing import epsilon_lower_bound
 
 
 def bits(p, n, seed):

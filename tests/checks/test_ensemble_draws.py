@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.checks._ensemble_checks import audit_ensemble
+from tests.checks._ensemble_draws import ensemble_draws
 from tests.checks._ensembles import ESTIMATORS, make_ensemble
 
-from secretballot.audit import ensemble_draws
-from secretballot.checks._ensemble_neighbours import audit_ensemble
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
@@ -55,9 +55,3 @@ def test_the_ensemble_of_the_caller_is_not_changed():
     ensemble_draws(audited, [[1.0]])(DATA, 5, np.random.default_rng(0))
     assert audited.accountant is None
     assert not hasattr(audited, "classes_")
-
-
-@pytest.mark.parametrize("name", ["mechanism", "classes", "random_state"])
-def test_undetermined_ensembles_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name}=None can't be audited"):
-        ensemble_draws(ensemble(**{name: None}), [[1.0]])

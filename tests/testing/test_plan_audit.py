@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import price_plan
-from secretballot.audit import Neighbours, audit_epsilon
 from secretballot.mechanisms import GNMax
+from secretballot.testing import Neighbours, audit_epsilon
 
 DELTA, N_ROWS = 1e-2, 20
 PAIR = Neighbours(*(np.tile(np.array([votes], float), (N_ROWS, 1)) for votes in ([5, 5], [6, 4])))

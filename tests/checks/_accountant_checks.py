@@ -1,85 +1,65 @@
-"""Promises about charges, and about how a mechanism and the accountant work together."""
+"""Promises that the accountant keeps for every mechanism: gates, records, refusals, copies."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import tempfile
-from dataclasses import FrozenInstanceError, fields
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
+from tests._quietly import quietly
+from tests.checks._promises import expect_refusal
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.checks._contract import NotApplicable, expect_refusal, quietly
-from secretballot.checks._mechanism_example import (
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacySpent
+from secretballot.divergences import Costs, level_cost
+from secretballot.testing import MechanismExample
+from secretballot.testing._mechanism_checks import (
+    LARGE_EPSILON,
     ROUNDING,
-    MechanismExample,
+    NotApplicable,
+    assert_same_cost,
     budget_of,
-    charges_known,
     count_columns,
-    epsilon_for_rows,
-    fits,
     mechanism_counts,
     pay,
-    some_level,
-    spent_by_level,
+    rows_that_fit,
 )
-from secretballot.divergences import Cost, level_cost
 
 
-def check_is_an_immutable_description(example: MechanismExample) -> None:
-    mechanism = example.mechanism
-    parameters = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
-    assert type(mechanism)(**parameters) == mechanism, "parameters make the same mechanism again"
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism, "a pickle is the same mechanism"
-    for name in parameters:
-        try:
-            setattr(mechanism, name, None)
-        except FrozenInstanceError:
-            continue
-        raise AssertionError(f"{name} can be changed after the mechanism was made")
-    described = json.loads(json.dumps(mechanism.describe()))
-    name = described["mechanism"].rpartition(":")[2]
-    assert name == type(mechanism).__qualname__, "describe() names the mechanism"
-    assert set(parameters) <= set(described), "describe() tells every parameter"
+def fits(accountant: PrivacyAccountant, costs: Costs) -> bool:
+    """Check that costs fit every level of an unspent budget, but for rounding."""
+    for level in accountant.levels:
+        cost = level_cost(costs, level.name, level.order)
+        if cost.at(level.order) > level.amount * ROUNDING:
+            return False
+        if cost.delta > level.approximation_delta * ROUNDING:
+            return False
+    return True
 
 
-def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
-    mechanism, counts = example.mechanism, mechanism_counts(example)
-    outcome = pay(budget_of(example), example, counts)
-    columns = count_columns(counts)
-    most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
-    votes = counts if charges_known(mechanism, counts) else None
-    most_on_votes = mechanism.max_cost(columns, votes)
-    charged = mechanism.cost(outcome, n_columns=columns)
-    charged_known = mechanism.cost(outcome, votes, n_columns=columns)
-    for group, cost in charged.items():
-        assert cost.shape == (len(counts),), "cost() is per row"
-        assert _is_below(cost, most[group]), "no row costs more than max_cost()"
-        assert _is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
-        assert _is_below(charged_known[group], most_on_votes[group]), (
-            "known rows cost at most their most"
-        )
-        finite = most_on_votes[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
-        assert finite.all(), "no known row costs more than the worst case"
+def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
+    """Find the epsilon of a budget in which about `n_rows` rows fit, each at its most."""
+    most = example.mechanism.max_cost(count_columns(mechanism_counts(example)))
+    n_rows = rows_that_fit(example, n_rows)
+    costs = {group: n_rows * cost for group, cost in most.items()}
+    epsilon = 1.0
+    while not fits(budget_of(example, epsilon), costs):
+        assert epsilon < LARGE_EPSILON, f"{n_rows} rows fit no budget; give the example more noise"
+        epsilon *= 1.5
+    return epsilon
 
 
-def check_every_row_is_charged_alone(example: MechanismExample) -> None:
-    mechanism, counts = example.mechanism, mechanism_counts(example)
-    columns = count_columns(counts)
-    outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
-    together = mechanism.cost(outcome, n_columns=columns)
-    participation, first = mechanism.participation(len(outcome)), mechanism.participation(1)
-    for row in range(len(outcome)):
-        for group, alone in mechanism.cost(outcome[row : row + 1], n_columns=columns).items():
-            if group in participation and not participation[group][row]:
-                assert not together[group][row].curve.any(), "who sits a row out pays nothing"
-            elif group not in first or first[group][0]:
-                promise = "a row costs the same in any batch, wherever it stands"
-                _assert_same_cost(together[group][row : row + 1], alone, promise)
+def spent_by_level(accountant: PrivacyAccountant) -> dict[str, PrivacySpent]:
+    """Look up the spending of each level."""
+    spent = accountant.spent()
+    return spent if isinstance(spent, dict) else {accountant.levels[0].name: spent}
+
+
+def some_level(accountant: PrivacyAccountant) -> PrivacySpent:
+    """Look up the spending of one level: releases and rows are counted alike for all."""
+    return next(iter(spent_by_level(accountant).values()))
 
 
 def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
@@ -94,7 +74,7 @@ def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
         assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
     for level, spent in spent_by_level(accountant).items():
         promise = "the ledger holds the cost of every row"
-        _assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
+        assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
     pay(accountant, example, repeated)
     assert some_level(accountant).n_releases == 2, "every release is an entry"
     assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"
@@ -193,17 +173,16 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
         for level, spent in again.items():
             costs = [level_cost(entry.charges, level, 2.0) for entry in entries]
             total = sum(costs[1:], costs[0])
-            _assert_same_cost(spent.cost, total, "the entries add up to what is spent")
+            assert_same_cost(spent.cost, total, "the entries add up to what is spent")
 
 
-def _is_below(cost: RenyiCost, most: RenyiCost) -> bool:
-    """Check that a cost is nowhere above another, but for rounding."""
-    return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
-
-
-def _assert_same_cost(cost: Cost, other: Cost, promise: str) -> None:
-    """Compare two Renyi costs at the finite orders; AssertionError, with the promise."""
-    finite = slice(0, -1)
-    curve, other_curve = cost.curve[..., finite], other.curve[..., finite]
-    assert np.allclose(curve, other_curve, rtol=1e-9, atol=0), promise
-    assert np.allclose(cost.delta, other.delta, rtol=1e-9, atol=0), promise
+ACCOUNTANT_CHECKS = (
+    check_cost_is_linear_in_the_count,
+    check_answers_only_what_was_paid_for,
+    check_runs_end_predictably,
+    check_returned_means_recorded,
+    check_refusal_changes_nothing,
+    check_relation_is_enforced,
+    check_copies_share_one_budget,
+    check_ledger_replays_to_the_same_epsilon,
+)

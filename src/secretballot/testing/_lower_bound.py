@@ -66,7 +66,7 @@ def epsilon_lower_bound(
 
     Examples
     --------
-    >>> from secretballot.audit import epsilon_lower_bound
+    >>> from secretballot.testing import epsilon_lower_bound
     >>> always, never = [1] * 4000, [0] * 4000
     >>> epsilon_lower_bound(always, never, delta=1e-5) > 5
     True
