@@ -179,9 +179,7 @@ COLUMNS = {
     "Gaussian": "gaussian",
     "Laplace, pure": "laplace (pure)",
     "Laplace": "laplace (delta)",
-    "with prior": "prior (delta)",
     "Dirichlet, promise": "dirichlet (promise)",
-    "promise": "dirichlet (promise)",
     "pseudo": "dirichlet (pseudo)",
     "paper": "dirichlet (paper)",
 }
@@ -240,11 +238,6 @@ def charged_afterwards():
     return [p * second + (1 - p) * other, float(gaussian_delta(np.sqrt(both), epsilon))]
 
 
-def even_bags():
-    computed = [distortions({**DEFAULT, "c": c, "rho": 1 / c}, 400) for c in (5, 2)]
-    return [errors[name] for errors in computed for name in ("dirichlet (promise)", "gaussian")]
-
-
 @pytest.mark.parametrize(
     ("name", "sentence", "compute"),
     [
@@ -282,11 +275,6 @@ def even_bags():
             "docs/theory/gaussian-budget.md",
             r"a delta of (\S+) where (\S+) was paid",
             charged_afterwards,
-        ),
-        (
-            "docs/topics/proportions.md",
-            r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",
-            even_bags,
         ),
     ],
 )
