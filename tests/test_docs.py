@@ -99,11 +99,8 @@ def test_refunds_fall_short(n_rows):
     span = pricing.span(n_rows)
     paid = pricing.price(accountant._ledger.totals(), span)
     refund = pricing.refund(span, paid)["everyone"]
-    sentence = (
-        r"gives back (\S+) % less than 2 .+ cost, (\S+) % less for 10 rows, (\S+) % less for 50"
-    )
-    (match,) = re.finditer(sentence, " ".join(PAGES["docs/topics/budgets.md"].split()))
-    shown = dict(zip([2, 10, 50], match.groups(), strict=True))[n_rows]
+    (_, *columns), ((_, *kept),) = table("docs/topics/budgets.md", "What a Gaussian budget keeps")
+    shown = dict(zip(columns, kept, strict=True))[str(n_rows)]
     assert agrees(shown, 100 * (1 - float(refund.mu2) / float(paid["everyone"].mu2)))
 
 
