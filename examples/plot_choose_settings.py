@@ -116,5 +116,5 @@ figure.suptitle(f"{advice.n_teachers} teachers are advised, before anything is s
 plt.show()
 
 # %%
-# Where to go on: :doc:`/guide/teachers` reads the table line by line; :doc:`/topics/students` says
-# which student to take, and how to choose one by private records, for a price.
+# Where to go on: :doc:`/guide/teachers` reads the table line by line, and says which student to
+# take, and how to choose one by private records, for a price.

@@ -133,6 +133,6 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where to go on: :doc:`/topics/proportions` (which noise, how many groups),
+# Where to go on: :doc:`/topics/proportions` (which noise, how many groups, single instances), and
 # :doc:`/topics/class-ratios` (groups that differ by more than their classes, which is where such
-# estimates go wrong), and :doc:`/topics/label-proportions`.
+# estimates go wrong).

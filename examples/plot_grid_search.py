@@ -170,5 +170,5 @@ plt.show()
 # The two ways do not search the same thing: the one tries numbers of teachers, the other students.
 # A search over students alone would pay for labels in every fit, as this one did.
 #
-# Where to go on: :doc:`/topics/students`, and :doc:`/guide/around` for what else of
+# Where to go on: :doc:`/guide/teachers`, and :doc:`/guide/around` for what else of
 # scikit-learn may be put around an ensemble, or inside.
