@@ -219,7 +219,7 @@ def check_input(
         levels=levels,
         X_public=pool,
         public_may_be_private=declared_private(X_public),
-        directions=read_directions(model, response)[list(choice.positions)],
+        directions=read_directions(model, response, choice),
         choice=choice,
         days=days,
         columns=columns,

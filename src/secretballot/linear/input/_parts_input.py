@@ -84,7 +84,7 @@ def check_parts(
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
         warn_columns(public_readings(columns, categories))
-    directions = read_directions(model, response)[list(choice.positions)]
+    directions = read_directions(model, response, choice)
     names_of_levels = () if X.budgets is None else level_names(accountant)
     key = secrets.token_bytes(KEY_SIZE)
     buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
