@@ -117,6 +117,4 @@ def test_a_direction_of_a_column_that_is_left_out_is_refused(make, directions):
     with pytest.raises(ValueError, match=r"'pay' a direction.*columns= leaves.*Name it in columns"):
         model.fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE))
     assert accountant.entries() == []
-    model.set_params(columns=["age", "pay"]).fit(
-        TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE)
-    )
+    model.set_params(columns=["age", "pay"]).fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE))

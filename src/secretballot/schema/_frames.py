@@ -149,7 +149,9 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
 def public_table(X: Any, name: str) -> Any:
     """Return a list of public rows as an array, of numbers if all cells are; see `as_table`."""
     table = as_table(X, None, name)
-    if isinstance(X, list | tuple) and all(isinstance(cell, Real | np.number) for cell in table.ravel()):
+    if isinstance(X, list | tuple) and all(
+        isinstance(cell, Real | np.number) for cell in table.ravel()
+    ):
         with suppress(OverflowError):
             return table.astype(np.float64)
     return table

@@ -43,7 +43,9 @@ def check_table_kinds(X: Any, X_public: Any) -> None:
     table = as_table(X, None, "X")
     if len(table.shape) != 2 or row_shape(table) != row_shape(X_public):
         return  # refused elsewhere
-    for name, values in zip(getattr(X, "columns", range(table.shape[1])), columns_of(table), strict=True):
+    for name, values in zip(
+        getattr(X, "columns", range(table.shape[1])), columns_of(table), strict=True
+    ):
         if np.isnan(read_numbers(values)).all() and not missing_cells(values).all():
             raise ValueError(
                 f"X and X_public are tables of two kinds: X_public is {_described(X_public)}, and "
