@@ -1,4 +1,4 @@
-"""Texts beside matrices of numbers, sparse public rows, and bounds of another kind than a column."""
+"""Texts beside matrices of numbers, sparse public rows, and bounds of the wrong kind."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from tests.mistakes._mistake import (
-    LABELS,
     LINEAR,
     N_PUBLIC,
     Mistake,

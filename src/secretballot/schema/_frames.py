@@ -262,7 +262,7 @@ def columns_of(X: ArrayLike) -> list[Any]:
     if isinstance(X, np.ndarray):
         return list(X.T)
     if issparse(X):
-        return list(sparse_columns(X, range(X.shape[1])))
+        return list(sparse_columns(X, range(np.shape(X)[1])))
     return [_safe_indexing(X, index, axis=1) for index in range(np.shape(X)[1])]
 
 
