@@ -94,3 +94,35 @@ def test_columns_of_labels_are_matched_by_name(make):
     assert max(scores) - min(scores) < 0.1
     with pytest.raises(ValueError, match=r"columns \['up', 'left'\].*fitted to \['up', 'down'\]"):
         fitted.score_private(X, labels.rename(columns={"down": "left"}), share=0.05)
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+def test_an_index_of_several_levels_beside_a_plain_one_warns(make):
+    rows = X.set_index(pandas.MultiIndex.from_product([range(20), range(10)]))
+    with pytest.warns(UserWarning, match=r"other index labels.*reset_index.*y.to_numpy\(\)"):
+        make(PrivacyAccountant(90.0, 1e-5)).fit(rows, Y, X_public=PublicData(POOL))
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+@pytest.mark.parametrize("is_y", [True, False])
+def test_an_index_of_several_levels_beside_names_is_refused(make, is_y):
+    accountant = PrivacyAccountant(90.0, 1e-5)
+    levels = pandas.MultiIndex.from_product([range(20), range(10)])
+    names = [f"row {number}" for number in range(200)]
+    rows, labels = X.set_index(pandas.Index(names) if is_y else levels), Y.copy()
+    labels.index = levels if is_y else pandas.Index(names)
+    with pytest.raises(ValueError, match=r"same rows\? Pass y.to_numpy\(\).*NOT FOR"):
+        make(accountant).fit(rows, labels, X_public=PublicData(POOL))
+    assert accountant.entries() == []
+    make(accountant).fit(rows, labels.to_numpy(), X_public=PublicData(POOL))
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+@pytest.mark.parametrize("is_public", [True, False])
+def test_rows_and_public_rows_may_have_an_index_of_several_levels(make, is_public):
+    pool, rows = POOL, X
+    if is_public:
+        pool = POOL.set_index(pandas.MultiIndex.from_product([range(4), range(10)]))
+    else:
+        rows = X.set_index(pandas.MultiIndex.from_product([range(20), range(10)]))
+    make(PrivacyAccountant(90.0, 1e-5)).fit(rows, Y.to_numpy(), X_public=PublicData(pool))

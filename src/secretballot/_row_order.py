@@ -22,17 +22,19 @@ def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") 
         return
     if len(index) != len(labels) or index.equals(labels):
         return
-    if index.is_unique and labels.is_unique and index.isin(labels).all():
+    is_alike = index.nlevels == labels.nlevels  # labels of several levels equal no others
+    if is_alike and index.is_unique and labels.is_unique and index.isin(labels).all():
         raise ValueError(
             f"{name} has the index of {name_of_X} in another order, and rows are matched by "
             f"position: each value would be another row's. Pass {name}.loc[{name_of_X}.index], or "
             f"{name}.to_numpy() if the order is right as it is. {NOT_FOR_PUBLICATION}"
         )
     if not is_plain(index) and not is_plain(labels):
+        by_label = f"{name}.loc[{name_of_X}.index], or " if is_alike else ""
         raise ValueError(
             f"{name} has other index labels than {name_of_X}, and rows are matched by position: "
-            f"are they of the same rows? Pass {name}.loc[{name_of_X}.index], or {name}.to_numpy() "
-            f"if the order is right as it is. {NOT_FOR_PUBLICATION}"
+            f"are they of the same rows? Pass {by_label}{name}.to_numpy() if the order is right as "
+            f"it is. {NOT_FOR_PUBLICATION}"
         )
     warn(
         f"{name} has other index labels than {name_of_X}, and rows are matched by position: if "

@@ -33,6 +33,15 @@ def holed(cells):
     return [cell if row % 10 == 0 else np.nan for row, cell in enumerate(cells)]
 
 
+def converted(X, remedy):
+    """Return the column that a remedy makes of `X["column"]`."""
+    if remedy == "astype(float)":
+        return X["column"].astype(float)
+    file = io.StringIO(X.to_csv(index=False))
+    made = eval(remedy, {"pandas": pd, "X": X, "column": "column", "file": file})
+    return made["column"] if hasattr(made, "columns") else made
+
+
 NUMBERS = {
     "plain": (map(str, PARTS), PARTS),
     "some missing": ([*map(str, PARTS[:-20]), *20 * [None]], [*PARTS[:-20], *20 * [np.nan]]),
@@ -65,13 +74,74 @@ def test_the_remedy_for_texts_of_numbers_makes_numbers(case):
     X = pd.DataFrame({"x": np.arange(N), "column": cells})
     found = note(X["column"])
     (remedy,) = re.findall(r"read as categories; (.*) makes numbers$", found)
-    if remedy == "astype(float)":
-        made = X["column"].astype(float)
-    else:
-        file = io.StringIO(X.to_csv(index=False))
-        made = eval(remedy, {"pandas": pd, "X": X, "column": "column", "file": file})
-        made = made["column"] if hasattr(made, "columns") else made
+    made = converted(X, remedy)
     np.testing.assert_array_equal(made.to_numpy(dtype=float), np.array(expected, dtype=float))
+
+
+#: Numbers of which each may have three decimals, or a separator of thousands.
+AMBIGUOUS = {
+    "points, euros": ("{:,} EUR", ".", 1_000.0),
+    "points": ("{:,}", ".", 1_000.0),
+    "commas, dollars": ("${:,}", ",", 1_000.0),
+    "commas": ("{:,}", ",", 1_000.0),
+}
+
+
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_numbers_that_may_be_read_in_two_ways_have_a_remedy_for_each(case):
+    form, separator, factor = AMBIGUOUS[case]
+    whole = RNG.integers(1_000, 99_999, N)
+    cells = [form.format(x).replace(",", separator) for x in whole]
+    X = pd.DataFrame({"x": np.arange(N), "column": cells})
+    found = re.findall(r"(?:is '.*?'|or) ([0-9.]+)\? (.*?) makes such numbers", note(cells))
+    assert len(found) == 2
+    (digits,) = re.findall("is '(.*?)'", note(cells))
+    row = [re.search("[0-9.,]+", cell)[0] for cell in cells].index(digits)
+    ratios = set()
+    for value, remedy in found:
+        made = converted(X, remedy)
+        assert made[row] == float(value)
+        ratios.add(round(float((made / whole).mean()), 9))
+        np.testing.assert_allclose(made / whole, made[0] / whole[0])
+    assert ratios == {1.0, 1 / factor}
+
+
+DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N), "D")
+DATES = {
+    "day first": "%d.%m.%Y",
+    "day first, slashes": "%d/%m/%Y",
+    "month first": "%m/%d/%Y",
+    "year first": "%Y-%m-%d",
+    "years of two digits": "%d.%m.%y",
+    "with times": "%d.%m.%Y %H:%M",
+}
+
+
+@pytest.mark.parametrize("others", [0, 9])
+@pytest.mark.parametrize("case", DATES)
+def test_the_remedy_for_texts_of_dates_makes_dates(case, others):
+    cells = [*DAYS.strftime(DATES[case])[: N - others], *others * ["unknown"]]
+    (remedy,) = re.findall(r"^dates as texts, read as categories; (.*) makes dates$", note(cells))
+    assert ("dayfirst=True" in remedy) == DATES[case].startswith("%d")
+    made = converted(pd.DataFrame({"column": cells}), remedy)
+    np.testing.assert_array_equal(made[: N - others], DAYS[: N - others])
+    assert made[N - others :].isna().all()
+
+
+def test_dates_that_may_be_read_in_two_ways_have_a_remedy_for_each():
+    days = pd.to_datetime([f"2024-{row % 12 + 1}-{row // 12 % 12 + 1}" for row in range(N)])
+    X = pd.DataFrame({"column": days.strftime("%d.%m.%Y")})
+    pattern = "if the day stands first, (.*) makes dates; if the month does, (.*)$"
+    ((day_first, month_first),) = re.findall(pattern, note(X["column"]))
+    np.testing.assert_array_equal(converted(X, day_first), days)
+    X["column"] = days.strftime("%m.%d.%Y")
+    np.testing.assert_array_equal(converted(X, month_first), days)
+
+
+def test_dates_of_two_orders_have_no_remedy_that_would_be_wrong():
+    cells = [f"{row % 28 + 1}.{row % 12 + 1}.2024" for row in range(N)]
+    cells[::2] = [f"{row % 12 + 1}.{row % 28 + 1}.2024" for row in range(0, N, 2)]
+    assert note(cells).endswith("write the day, the month and the year in one order")
 
 
 @pytest.mark.parametrize(

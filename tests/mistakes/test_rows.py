@@ -54,7 +54,11 @@ MISTAKES = (
     Mistake(
         "labels in a row", r"y has 1 entries.*Pass y.ravel\(\)|1d array", data={"y": LABELS[None]}
     ),
-    Mistake("no row at all", "0 sample|n_samples=0; lower n_teachers", data={"X": X[:0], "y": []}),
+    Mistake(
+        "no row at all",
+        "0 sample|X has no rows .*give the private rows",
+        data={"X": X[:0], "y": []},
+    ),
     Mistake(
         "no columns",
         "0 feature",

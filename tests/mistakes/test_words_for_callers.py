@@ -2,10 +2,21 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
-from tests.mistakes._mistake import LABELS, N_PUBLIC, N, X, logistic, numbers, teachers
+from tests.mistakes._mistake import (
+    LABELS,
+    N_PUBLIC,
+    PUBLIC_TABLE,
+    TABLE,
+    N,
+    X,
+    logistic,
+    numbers,
+    teachers,
+)
 
 from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import BudgetExceededError
@@ -63,3 +74,47 @@ def test_an_ensemble_in_a_vote_is_told_how_public_rows_get_there():
     vote = VotingClassifier([("private", ensemble)]).fit(X, LABELS)
     with pytest.raises(NotFittedError, match="Within another estimator.*set_fit_request"):
         vote.predict(X)
+
+
+@pytest.mark.parametrize("settings", [{}, {"epsilon": 0.3}], ids=["all", "an amount"])
+@pytest.mark.parametrize("make", [logistic, numbers, teachers])
+def test_a_budget_of_which_nothing_is_left_is_called_used_up(make, settings):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    score_private(accountant, LABELS, LABELS, share="rest")
+    n_entries = len(accountant.entries())
+    with pytest.raises(BudgetExceededError, match="used up") as error:
+        make(accountant, **settings).fit(X, LABELS, X_public=PublicData(X[:50] + 0.01))
+    assert "epsilon_per_fit" not in str(error.value)
+    with pytest.raises(BudgetExceededError, match="used up") as error:
+        score_private(accountant, LABELS, LABELS, share=0.5)
+    assert "'rest'" not in str(error.value)
+    assert len(accountant.entries()) == n_entries
+
+
+@pytest.mark.parametrize("make", [logistic, numbers, teachers])
+def test_a_copy_for_which_nothing_is_left_is_told_so(make):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    score_private(accountant, LABELS, LABELS, share="rest")
+    with pytest.raises(BudgetExceededError, match="used up"):
+        clone(make(accountant)).fit(X, LABELS, X_public=PublicData(X[:50] + 0.01))
+
+
+@pytest.mark.parametrize("n_teachers", [None, 20])
+@pytest.mark.parametrize("owners", [None, []])
+def test_an_empty_table_has_no_rows(n_teachers, owners):
+    unit = "row" if owners is None else "owner"
+    ensemble = teachers(PrivacyAccountant(1.0, 1e-5, unit=unit), n_teachers=n_teachers)
+    with pytest.raises(ValueError, match="X has no rows") as error:
+        ensemble.fit(X[:0], LABELS[:0], owners=owners, X_public=PublicData(X[:50]))
+    assert "n_teachers" not in str(error.value)
+
+
+@pytest.mark.parametrize("make", [logistic, numbers])
+@pytest.mark.parametrize("directions", [{"pay": 1}, {"age": 1, "pay": -1}, [0, 1, 0, 0]])
+def test_a_direction_of_a_column_that_is_left_out_is_refused(make, directions):
+    accountant = PrivacyAccountant(9.0, 1e-5)
+    model = make(accountant, columns=["age", "hours"], monotonic_cst=directions)
+    with pytest.raises(ValueError, match=r"'pay' a direction.*columns= leaves.*Name it in columns"):
+        model.fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE))
+    assert accountant.entries() == []
+    model.set_params(columns=["age", "pay"]).fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._largest_epsilon import largest_epsilon
-from secretballot.accounting._limits import Limits
+from secretballot.accounting._limits import USED_UP, Limits
 from secretballot.accounting._privacy_filter import WORTH_SPENDING, scope_filters
 from secretballot.ledger import Budget, LevelBudget, Scope, Totals
 
@@ -68,10 +68,14 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
             price, share_left = (
                 min(max(part / level.amount, 0), 1) for part in (amount, remaining)
             )
+            is_used_up = any(
+                headroom[other.name][0] <= WORTH_SPENDING * other.amount for other in budget.levels
+            )
+            advice = f"T{USED_UP[1:]}" if is_used_up else f"Pass {remedy} for what is left."
             raise BudgetExceededError(
                 f"{amount_text} takes {price:.1%} of the budget"
                 f"{_of_level(level, budget)}, and {share_left:.1%} is left. Nothing was released "
-                f"or spent. Pass {remedy} for what is left."
+                f"or spent. {advice}"
             )
 
 

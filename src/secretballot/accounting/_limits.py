@@ -20,7 +20,7 @@ from secretballot.ledger import Budget, Scope, Totals
 #: The advice where a scope's cap is used up, where the budget is, where it is not, and where
 #: nothing was spent.
 _LARGER_SCOPE = "another fit with a larger epsilon gets more of the budget, while that lasts."
-_USED_UP = (
+USED_UP = (
     "this budget is used up, and what was released from it stays free to use. Where more is to "
     "follow, give each fit or answer an amount beforehand: epsilon=, or share= of an answer."
 )
@@ -272,4 +272,4 @@ def _advice_of(left: float) -> str:
     """Return the advice for the share of the budget that is left."""
     if left >= 1:
         return _LARGER_BUDGET
-    return _DEAR if left > _MUCH_LEFT else _USED_UP
+    return _DEAR if left > _MUCH_LEFT else USED_UP

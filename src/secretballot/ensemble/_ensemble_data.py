@@ -34,7 +34,12 @@ from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 from secretballot.schema import RowSchema, column_names, warn_repeated_rows
-from secretballot.screening import check_file_columns, check_header, check_target_left_out
+from secretballot.screening import (
+    check_file_columns,
+    check_header,
+    check_table_kinds,
+    check_target_left_out,
+)
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -257,6 +262,8 @@ def read_pool(
         check_header(X, "X")
         return None, None
     pool = as_rows(public_rows(X_public, X), "X_public")
+    if X is not None:
+        check_table_kinds(X, pool)
     check_pool(ensemble.estimator, pool, "X_public")
     names = column_names(pool)
     for name in ensemble.categories or ():

@@ -109,6 +109,7 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
     Depends on the number of rows and the seed alone. Replacing a row therefore changes the shard
     of one teacher; removing one would shift the others, so the split is for ``"replace"`` only.
     """
+    check_not_empty(n_rows)
     if n_rows < n_teachers:
         raise ValueError(
             f"n_teachers={n_teachers} needs at least as many rows, but X has n_samples={n_rows}; "
@@ -131,11 +132,18 @@ def partition_owners(
 
 def check_n_teachers(n_teachers: int, n_owners: int, size: str) -> None:
     """Refuse more teachers than owners."""
+    check_not_empty(n_owners)
     if n_owners < n_teachers:
         raise ValueError(
             f"n_teachers={n_teachers} needs at least as many owners, but owners has {n_owners} "
             f"different ones ({size}); lower n_teachers."
         )
+
+
+def check_not_empty(n_rows: int) -> None:
+    """Refuse a table without rows, whatever the number of teachers."""
+    if not n_rows:
+        raise ValueError("X has no rows (n_samples=0): give the private rows, 1 at least.")
 
 
 def hash_key(stream: np.random.SeedSequence, attempt: int = 0) -> bytes:

@@ -26,6 +26,7 @@ from secretballot.schema._frames import dense_columns as dense_columns
 from secretballot.schema._frames import match_order as match_order
 from secretballot.schema._frames import public_table as public_table
 from secretballot.schema._frames import row_shape as row_shape
+from secretballot.schema._frames import sparse_columns as sparse_columns
 from secretballot.schema._misfits import warn_misfits as warn_misfits
 from secretballot.schema._repeated_rows import warn_repeated_rows as warn_repeated_rows
 from secretballot.schema._row_independence import apply_in_halves as apply_in_halves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
@@ -116,6 +116,8 @@ def dense_columns(X: Any) -> Any:
 def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
     """Return a list of rows as an array, whose cells keep their types; other tables as they are.
 
+    Sparse ones are of rows then (CSR).
+
     Parameters
     ----------
     X : table
@@ -124,6 +126,8 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
     name : str
         Name of the table in errors.
     """
+    if issparse(X):
+        return X.tocsr()  # which has rows and columns to select
     if hasattr(X, "shape") or hasattr(X, "columns"):
         return np.asarray(X) if isinstance(X, np.ndarray) else X  # no matrix
     rows = list(X)
@@ -145,7 +149,9 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
 def public_table(X: Any, name: str) -> Any:
     """Return a list of public rows as an array, of numbers if all cells are; see `as_table`."""
     table = as_table(X, None, name)
-    if table is not X and all(isinstance(cell, Real | np.number) for cell in table.ravel()):
+    if isinstance(X, list | tuple) and all(
+        isinstance(cell, Real | np.number) for cell in table.ravel()
+    ):
         with suppress(OverflowError):
             return table.astype(np.float64)
     return table
@@ -252,10 +258,19 @@ def match_order(X_public: Any, X: Any) -> Any:
 
 
 def columns_of(X: ArrayLike) -> list[Any]:
-    """Return the columns of an array or a data frame."""
+    """Return the columns of a table; those of a sparse one are dense."""
     if isinstance(X, np.ndarray):
         return list(X.T)
+    if issparse(X):
+        return list(sparse_columns(X, range(np.shape(X)[1])))
     return [_safe_indexing(X, index, axis=1) for index in range(np.shape(X)[1])]
+
+
+def sparse_columns(X: Any, positions: Iterable[int]) -> Iterator[NDArray[Any]]:
+    """Yield columns of a sparse table, one at a time, as dense ones."""
+    by_column = X.tocsc()
+    for position in positions:
+        yield by_column[:, [position]].toarray().ravel()
 
 
 def make_frame(library: str, columns: Sequence[ColumnSchema], cells: Sequence[NDArray[Any]]) -> Any:

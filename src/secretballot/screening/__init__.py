@@ -6,6 +6,7 @@ What is imported as itself is for other folders of the library, not for users.
 from secretballot.screening._cells_outside import cells_outside as cells_outside
 from secretballot.screening._copies import CopiedMixin as CopiedMixin
 from secretballot.screening._copies import check_copy as check_copy
+from secretballot.screening._declared_columns import check_kind_of_bounds as check_kind_of_bounds
 from secretballot.screening._declared_columns import (
     check_readable_numbers as check_readable_numbers,
 )
@@ -27,4 +28,5 @@ from secretballot.screening._public_rows_check import PublicRowsCheck as PublicR
 from secretballot.screening._public_rows_check import people_outside as people_outside
 from secretballot.screening._public_rows_check import totals_outside as totals_outside
 from secretballot.screening._shared_rows import check_no_shared_rows as check_no_shared_rows
+from secretballot.screening._table_kinds import check_table_kinds as check_table_kinds
 from secretballot.screening._target_column import check_target_left_out as check_target_left_out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from secretballot.schema import (
     missing_cells,
     read_coded_texts,
     read_texts,
+    sparse_columns,
 )
 
 #: Largest share of public cells that occur once in a column of categories: the probability of a new
@@ -42,18 +43,27 @@ def cells_outside(
     depends on that row and on public rows alone.
     """
     schema, declared = RowSchema.of(X_public), categories or {}
-    if issparse(X) or issparse(X_public) or not schema.shape:
+    if not schema.shape:
         return
     columns = schema.columns
     if schema.container == "numbers":
         columns *= math.prod(schema.shape)
-    private, public = schema.match_columns(X), schema.match_columns(X_public)
-    for index in np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist():
+    positions = np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist()
+    tables = (_columns(schema, table, positions) for table in (X, X_public))
+    for index, private, public in zip(positions, *tables, strict=True):
         column = columns[index]
         name = index if column.name is None else column.name
         if chosen is not None and name not in chosen:
             continue
-        yield name, _outside(column, private[index], public[index], declared.get(name))
+        yield name, _outside(column, private, public, declared.get(name))
+
+
+def _columns(schema: RowSchema, X: ArrayLike, positions: Sequence[int]) -> Iterable[ArrayLike]:
+    """Return columns of a table in the public order; those of a sparse one are made one by one."""
+    if issparse(X):
+        return sparse_columns(X, positions)
+    columns = schema.match_columns(X)
+    return [columns[position] for position in positions]
 
 
 def _outside(

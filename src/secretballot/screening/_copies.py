@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from secretballot._errors import PrivacyLeakWarning, warn
@@ -30,6 +31,9 @@ def check_copy(estimator: Any) -> bool:
     if not estimator._is_copy:
         return False
     if all(getattr(estimator, amount, None) is None for amount in _AMOUNTS):
+        if estimator.accountant is not None:
+            with suppress(ValueError):  # what is left is withheld
+                estimator.accountant.epsilon_per_fit()  # its error, if nothing is left
         raise ValueError(
             "pass epsilon=accountant.epsilon_per_fit(n_fits): a search, a calibration or a stack "
             "fits copies, and each needs its own part."

@@ -17,6 +17,25 @@ _KINDS = {
 }
 
 
+def check_kind_of_bounds(name: Hashable, days: str, declared_days: str) -> None:
+    """Raise ValueError if a public column is a time or duration, and its bounds are not.
+
+    Parameters
+    ----------
+    name : hashable
+    days, declared_days : {"time", "duration", ""}
+        Kind of the public column, and of its declared bounds; "" for numbers.
+    """
+    if days == declared_days:
+        return
+    pair = f"{days}s, such as {_KINDS[days]}" if days else "numbers, (low, high)"
+    raise ValueError(
+        f"the column {name!r} of X_public holds {days or 'number'}s, and bounds[{name!r}] are "
+        f"{f'{declared_days}s' if declared_days else 'numbers'}. Nothing was released or spent. "
+        f"Declare {pair}, by column: bounds={{{name!r}: ...}}; or leave these bounds out."
+    )
+
+
 def check_readable_numbers(
     cells: Mapping[Hashable, ArrayLike],
     as_read: Mapping[Hashable, ArrayLike],

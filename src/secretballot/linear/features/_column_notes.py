@@ -47,7 +47,11 @@ _NUMBER = re.compile(
 _SEPARATORS = [(".", sep) for sep in ["", ",", "'", *_SPACE]] + [
     (",", sep) for sep in ["", ".", "'", *_SPACE]
 ]
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d\d.*)?")
+_DATE = re.compile(
+    r"(?P<first>\d{1,4})([-./])(?P<second>\d{1,2})\2(?P<last>\d{1,4})(?P<time>[T ]\d{1,2}:\d\d.*)?"
+)
+#: Largest number of a month: a larger one is a day.
+_MOST_MONTHS = 12
 #: Codes for missing. 99999 is none: it is the largest amount of some tables, such as Adult.
 _CODE = re.compile(r"-9{2,}|9{3,4}")
 #: Words of names, such as "member_id" and "AccountNo", and the last ones of identifiers.
@@ -133,13 +137,31 @@ def _note_of_texts(column: PublicColumn, texts: NDArray[np.str_], counts: NDArra
     by_text = dict(zip(texts.tolist(), counts.tolist(), strict=True))
     if note := _NumberTexts.of(by_text).note():
         return note
-    n_dates = sum(count for text, count in by_text.items() if _DATE.fullmatch(text.strip()))
-    if n_dates > _MOST_SHARE * n_cells:
-        return "dates as texts, read as categories; pandas.to_datetime makes dates"
+    dates = {text: match for text in by_text if (match := _DATE.fullmatch(text.strip()))}
+    if sum(by_text[text] for text in dates) > _MOST_SHARE * n_cells:
+        remedy = _date_remedy(list(dates.values()), has_others=len(dates) < len(by_text))
+        return f"dates as texts, read as categories; {remedy}"
     if len(texts) > _MOST_SHARE * n_cells:
         return "nearly every public row has another text, as with names and identifiers"
     categories = public_bins([column], 1, {}).columns[0]
     return "" if categories.other_code else "no text is in three public rows: all are 'others'"
+
+
+def _date_remedy(dates: Sequence[re.Match[str]], *, has_others: bool) -> str:
+    """Describe how to convert texts to dates, with the order of day and month that they show."""
+    years_last = [date for date in dates if len(date["first"]) <= 2]
+    day_first = any(int(date["first"]) > _MOST_MONTHS for date in years_last)
+    month_first = any(int(date["second"]) > _MOST_MONTHS for date in years_last)
+    if day_first and month_first:
+        return "write the day, the month and the year in one order"
+    forms = {(len(date["last"]), date["time"] is None, date[2]) for date in dates}
+    is_mixed = len(forms) > 1 or any(len(date["last"]) == 2 for date in years_last)
+    options = ", errors='coerce'" * has_others + ", format='mixed'" * is_mixed
+    plain = f"pandas.to_datetime(X[column]{options})"
+    days = f"pandas.to_datetime(X[column], dayfirst=True{options})"
+    if years_last and not day_first and not month_first:
+        return f"if the day stands first, {days} makes dates; if the month does, {plain}"
+    return f"{days if day_first else plain} makes dates"
 
 
 class _NumberTexts(NamedTuple):
@@ -201,31 +223,55 @@ class _NumberTexts(NamedTuple):
 
     def _remedy(self) -> str:
         """Describe how to convert the texts to numbers."""
-        point, thousands = self._separators()
-        if self.has_units or not point:
+        readings = self._readings()
+        if self.has_units or not readings:
             return "write all in one unit, with one decimal separator"
+        if len(readings) == 1:
+            return f"{self._conversion(*readings[0])} makes numbers"
+        number = next(text for text in self.numbers if len({*_values(text, readings)}) > 1)
+        return f"is {number!r} " + "; or ".join(
+            f"{value:.12g}? {self._conversion(*separators)} makes such numbers"
+            for value, separators in zip(_values(number, readings), readings, strict=True)
+        )
+
+    def _conversion(self, point: str, thousands: str) -> str:
+        """Return the call that converts the texts, given their separators."""
         if self.unit or not thousands.isascii():  # which read_csv does not take
             replace = "" if point == "." else ".str.replace(',', '.')"
             digits = f"X[column].str.replace('[^0-9{point}-]', '', regex=True){replace}"
-            return f"pandas.to_numeric({digits}, errors='coerce') makes numbers"
+            return f"pandas.to_numeric({digits}, errors='coerce')"
         options = {"decimal": point if point == "," else "", "thousands": thousands}
         arguments = [f"{option}={value!r}" for option, value in options.items() if value]
         if not arguments and not self.other_texts:
-            return "astype(float) makes numbers"
+            return "astype(float)"
         if not arguments:
-            return "pandas.to_numeric(X[column], errors='coerce') makes numbers"
+            return "pandas.to_numeric(X[column], errors='coerce')"
         if self.other_texts:
             arguments.append(f"na_values={self.other_texts[:_MOST_SHOWN]!r}")
-        return f"pandas.read_csv(file, {', '.join(arguments)}) makes numbers"
+        return f"pandas.read_csv(file, {', '.join(arguments)})"
 
-    def _separators(self) -> tuple[str, str]:
-        """Return the first separators of decimals and thousands that fit all numbers, or ""."""
+    def _readings(self) -> list[tuple[str, str]]:
+        """Return the separators of decimals and thousands that fit all numbers.
+
+        Of those with which all numbers are the same, only the first.
+        """
+        readings = dict[tuple[float, ...], tuple[str, str]]()
         for point, thousands in _SEPARATORS:
             groups = f"[1-9]\\d{{0,2}}(?:[{thousands}]\\d{{3}})+|" if thousands else ""
             form = re.compile(f"(?:{groups}\\d+)(?:[{point}]\\d+)?")
             if all(map(form.fullmatch, self.numbers)):
-                return point, thousands
-        return "", ""
+                separators = point, thousands
+                values = tuple(_values(text, [separators])[0] for text in self.numbers)
+                readings.setdefault(values, separators)
+        return list(readings.values())
+
+
+def _values(number: str, readings: Sequence[tuple[str, str]]) -> list[float]:
+    """Return the value of a number by each pair of separators."""
+    return [
+        float((number.replace(thousands, "") if thousands else number).replace(point, "."))
+        for point, thousands in readings
+    ]
 
 
 def _singular(unit: str) -> str:

@@ -55,8 +55,10 @@ from secretballot.scoring import People
 from secretballot.screening import (
     check_file_columns,
     check_header,
+    check_kind_of_bounds,
     check_no_shared_rows,
     check_readable_numbers,
+    check_table_kinds,
     check_target_left_out,
     warn_private_extremes,
 )
@@ -175,6 +177,7 @@ def check_input(
         warn_repeated_rows(X)
     if pool is not None:
         pool = choice.select(pool, "X_public")
+        check_table_kinds(table, pool)
         if is_by_name and n_given != {(choice.n_columns,)} and not declared_private(X_public):
             check_no_shared_rows(pool, table)  # whole rows could not be compared
     names, columns = list(choice.names), list[PublicColumn]()
@@ -182,7 +185,9 @@ def check_input(
     if pool is not None:
         categories = declared_categories(model, names)
         columns = public_columns(pool, categories, names)
-        if not isinstance(model.features, str):
+        if isinstance(model.features, str):
+            checked_bounds(model, columns, categories)
+        else:
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
     X_selected = table
@@ -214,7 +219,7 @@ def check_input(
         levels=levels,
         X_public=pool,
         public_may_be_private=declared_private(X_public),
-        directions=read_directions(model, response)[list(choice.positions)],
+        directions=read_directions(model, response, choice),
         choice=choice,
         days=days,
         columns=columns,
@@ -388,4 +393,9 @@ def checked_bounds(
     numbers = [
         column.name for column in columns if column.is_number and column.name not in categories
     ]
-    return read_bounds(model.bounds, numbers)
+    bounds = read_bounds(model.bounds, numbers)
+    declared_days = date_bounds(model.bounds, numbers)
+    for column in columns:
+        if column.name in bounds:
+            check_kind_of_bounds(column.name, column.days, declared_days.get(column.name, ""))
+    return bounds

@@ -11,21 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import quoted
 from secretballot._sklearn_compat import _check_monotonic_cst
-from secretballot.linear.features import AdditiveBins
+from secretballot.linear.features import AdditiveBins, ColumnChoice
 from secretballot.linear.rounds import ClassResponse, Response
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
 
 
-def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
-    """Return 1, -1 or 0 for each column, or raise ValueError.
+def read_directions(
+    model: LinearModel, response: Response, choice: ColumnChoice
+) -> NDArray[np.int8]:
+    """Return 1, -1 or 0 for each column that is read, or raise ValueError.
 
     Parameters
     ----------
     model : LinearModel
         With the number and names of its columns.
     response : Response
+    choice : ColumnChoice
     """
     constraints = model.monotonic_cst
     if constraints is not None and not response.has_direction:
@@ -47,7 +50,16 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
             f"single columns. With features={model.features!r} a column also changes how far a "
             "row is clipped, and with it the contribution of all other columns."
         )
-    return directions
+    read = list(choice.positions)
+    others = np.flatnonzero(directions)
+    others = others[~np.isin(others, read)]
+    if len(others):
+        name = getattr(model, "feature_names_in_", range(len(directions)))[others[0]]
+        raise ValueError(
+            f"monotonic_cst gives the column {name!r} a direction, and columns= leaves it out. "
+            "Name it in columns=[...] too, or give it 0."
+        )
+    return directions[read]
 
 
 def _by_number(

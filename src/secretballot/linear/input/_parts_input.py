@@ -29,6 +29,7 @@ from secretballot.linear.features import (
 from secretballot.linear.input._fit_input import (
     FitInput,
     check_public_table,
+    checked_bounds,
     declared_bounds,
     declared_categories,
     row_schema,
@@ -77,11 +78,13 @@ def check_parts(
         declared_bounds(model, names, categories)
     else:
         columns = public_columns(pool, categories, names)
-        if not isinstance(model.features, str):
+        if isinstance(model.features, str):
+            checked_bounds(model, columns, categories)
+        else:
             pool = schema.read(pool, "X_public").table
         pool = in_days(pool, names, days)
         warn_columns(public_readings(columns, categories))
-    directions = read_directions(model, response)[list(choice.positions)]
+    directions = read_directions(model, response, choice)
     names_of_levels = () if X.budgets is None else level_names(accountant)
     key = secrets.token_bytes(KEY_SIZE)
     buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
