@@ -44,17 +44,6 @@ STUDENTS = {"scene": ((200, 1), (100, 1), (50, 1)), "emotions": ((130, 0), (50, 
 #: A constant column is so long, in lengths of a row.
 CONSTANT = 0.3
 
-#: What the paper prints, of other data, photographs and radiographs; Table 1 names no epsilon.
-QUOTED = """
-Not these data, quoted from Private Multi-Winner Voting (PoPETs 2023):
-  Table 1, Pascal VOC, 20 labels         ACC   BAC   AUC   MAP
-    non-private                          .97   .85   .97   .85
-    gradient descent (DPSGD)             .92   .50   .68   .40
-    Powerset                             .94   .58   .70   .29
-    Binary                               .94   .62   .85   .57
-  Table 2, CheXpert, first 5 labels, epsilon 8, delta 1e-4: mean AUC
-    non-private .87, DPSGD .58, adaptive DPSGD .79, Binary .79"""
-
 
 class Setting(NamedTuple):
     """How gradient descent goes; rates are of clipped rows of length 1."""
@@ -206,7 +195,6 @@ def main() -> None:
             print(line(f"epsilon {epsilon:g}: gradient descent", descended, str(setting)))
         true = [scores(learner(s.pool[0], 0.01).fit(*s.private), s.test) for s in found]
         print(line("not private", true, "logistic model of all private rows"))
-    print(QUOTED)
 
 
 if __name__ == "__main__":
