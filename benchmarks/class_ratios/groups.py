@@ -161,7 +161,7 @@ def main() -> None:
         for name in given.names:
             data = grouped(name)
             if data is None:
-                print(f"{name} is left out: it is not in the folder of data")
+                print(f"left out: {name} is not in the folder of data")
                 continue
             for seed in range(FIRST_SEED, FIRST_SEED + given.seeds):
                 for split in real(data, seed):

@@ -152,8 +152,8 @@ def main() -> None:
         parser.set_defaults(rows=40_000, parts=4)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if find_spec("distributed") is None:
-        print("left out: the extra distributed is not installed")
+    if find_spec("distributed") is None or find_spec("pyarrow") is None:
+        print("left out: distributed or pyarrow is not installed")
         return
     if given.one:
         kind, folder, n_workers = given.one

@@ -1,15 +1,16 @@
 """The most accurate model at equal epsilon: ours beside rivals, on three tables.
 
     python benchmarks/equal_epsilon/run.py [--methods NAME ...] [--sets adult bank credit] [--best]
-        [--epsilons .1 .5 1 2 4] [--pools 400 2000 7000] [--seeds 10] [--out FILE] [--table] [--quick]
+        [--epsilons .1 .5 1 2 4] [--pools 400 2000 7000] [--seeds 10] [--out FILE] [--table]
+        [--quick]
 
 Epsilon at delta 1e-5, for one private row that is replaced; where a package accounts for one row
 added or removed, we account anew (ebm.py, diffprivlib_models.py). Runs that are already in the file
 are skipped, and all are in the table: the mean over seeds and its standard error. Of a method with
 several settings (what follows the colon) that one is shown whose mean accuracy is the best on the
 test rows at this epsilon, set and pool, which favours it. ``--methods`` takes the starts of names;
-``--list`` shows them; ``--table`` runs nothing. Rivals' packages: interpret-core, diffprivlib (which may live in an
-environment of its own, see diffprivlib_models.py), dp-accounting.
+``--list`` shows them; ``--table`` runs nothing. Rivals' packages: interpret-core, diffprivlib
+(which may live in an environment of its own, see diffprivlib_models.py), dp-accounting.
 
 All settings of all rivals take a day. Run them on a few seeds, and then ``--best`` on all: of the
 settings of a method it takes those that are the best so far, by accuracy or by AUC, at an epsilon

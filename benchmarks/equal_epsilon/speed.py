@@ -2,6 +2,7 @@
 privacy on the same bins, in the same run.
 
     python benchmarks/equal_epsilon/speed.py [--rows 36000 1000000] [--columns 14 20]
+        [--quick]
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="+", type=int, default=[36_000, 1_000_000])
     parser.add_argument("--columns", nargs="+", type=int, default=[14, 20])
+    parser.add_argument("--quick", action="store_true", help="20,000 rows")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(rows=[20_000], columns=[14])
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     budget = PrivacyAccountant(1.0, 1e-5)

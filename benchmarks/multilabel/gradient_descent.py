@@ -28,6 +28,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from ballots import data_file
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.decomposition import PCA
@@ -182,6 +183,9 @@ def main() -> None:
         print("Steps on drawn rows are left out: dp-accounting, which charges them, is missing.")
         settings = [each for each in settings if each.share == 1]
     for name in given.sets or STUDENTS:
+        if data_file(name) is None:
+            print(f"left out: {name} is not in the folder of data")
+            continue
         found = splits(name, given.splits)
         parted = {n: [rows_of(each, n) for each in found] for n in (None, 16)}
         print(f"\n{name}: {[len(part[0]) for part in found[0]]} private, public and test rows")

@@ -142,6 +142,9 @@ def main() -> None:
     print("| set, epsilon | regression | AUC | student | difference | descent | not private |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in given.sets or REAL:
+        if data_file(name) is None:
+            print(f"left out: {name} is not in the folder of data")
+            continue
         found = [split(name, seed) for seed in range(given.seeds)]
         limit = [not_private(rows, given.components).balanced_accuracy for rows in found]
         for epsilon in given.epsilons:

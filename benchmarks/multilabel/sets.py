@@ -284,7 +284,7 @@ def main() -> None:
     for name in arguments.sets or SETS[: 2 if arguments.quick else None]:
         data = load_ballots(name, *((100,) if arguments.quick else ()))
         if data is None:
-            print(f"{name} is left out: it is not in the folder of data")
+            print(f"left out: {name} is not in the folder of data")
             continue
         acc, bac = Vote(data, "Binary").quality(0.0)
         print(

@@ -17,10 +17,10 @@ import argparse
 import warnings
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from ballots import data_file
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -35,7 +35,6 @@ from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
 from secretballot.inspection import LabelScores, label_scores
 from secretballot.mechanisms import BinaryVoting, TauVoting
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 DELTA = 1e-5
 #: Rows that are not asked, on which students are compared.
 TEST_SHARE = 0.4
@@ -55,7 +54,9 @@ class Split(NamedTuple):
 
 def splits(name: str, n_splits: int) -> list[Split]:
     """Return random splits, with as many private rows as the set's training part has."""
-    with np.load(DATA / f"ml_{name}.npz") as data:
+    path = data_file(name)
+    assert path is not None
+    with np.load(path) as data:
         X, Y = data["X"], data["Y"].astype(int)
         n_private = int(data["part_sizes"][0])
     n_pool = round((len(X) - n_private) * (1 - TEST_SHARE))
@@ -172,6 +173,9 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of noise that would drown single votes: it is meant
     for name in given.sets or TEACHERS:
+        if data_file(name) is None:
+            print(f"left out: {name} is not in the folder of data")
+            continue
         found = splits(name, given.splits)
         positives = max(1, round(found[0].pool[1].sum(axis=1).mean()))
         print(f"\n{name}: {[len(part[0]) for part in found[0]]} rows, {positives} labels a row")

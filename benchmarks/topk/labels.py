@@ -168,7 +168,7 @@ def main() -> None:
         setting = SETTINGS[name]
         data = setting.load(name)
         if data is None:
-            print(f"{name} is left out: it is not in the folder of data")
+            print(f"left out: {name} is not in the folder of data")
             continue
         print(
             f"\n{name}: {setting}; {data.truth.shape[1]} labels, {data.truth.sum(1).mean():.1f} "
