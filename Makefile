@@ -28,7 +28,8 @@ help:
 	@echo "make dist    what is published, in dist/, checked and tested"
 	@echo "make bench   published tables (their quick versions), labels per budget, and speed;"
 	@echo "             SUBJECT=ledger for one subject ('python benchmarks' lists them)"
-	@echo "make audit   the long statistical tests, and the table of audits in docs/"
+	@echo "make audit   the long statistical tests, the quick versions of all benchmarks, and the table"
+	@echo "             of audits in docs/"
 
 # Written last, so that an interrupted installation is taken up again.
 $(INSTALLED): pyproject.toml

@@ -1,1 +1,1 @@
-"""What answers cost: labels that a budget buys, and the time that exact costs and games take."""
+"""Labels that a budget buys, by accounting."""

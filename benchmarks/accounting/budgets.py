@@ -1,4 +1,4 @@
-"""What the three kinds of budget buy: in batches, behind a threshold, and by ways of working.
+"""What the three kinds of budget buy, in batches and behind a threshold.
 
     python benchmarks/accounting/budgets.py [--quick]
 
@@ -12,9 +12,7 @@ on Adult are made (about two minutes).
 from __future__ import annotations
 
 import argparse
-import itertools
 import math
-import time
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -24,15 +22,13 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from secretballot import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting import Reservation, price_plan
+from secretballot.accounting import Reservation
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import (
     UNANSWERED,
-    BinaryVoting,
     ConfidentGNMax,
     GNMax,
     Mechanism,
-    RoundRobin,
 )
 
 SIGMA, DELTA = 40.0, 1e-5
@@ -155,9 +151,11 @@ def print_batches(quick: bool) -> None:
             print(f"{f'{kind}, batches: {n_batches}':26s}{shown}", flush=True)
 
 
-def answers(kind: str, epsilon: float, mechanism: ConfidentGNMax, seed: int) -> int:
+def answers(
+    kind: str, epsilon: float, mechanism: ConfidentGNMax, seed: int, votes: np.ndarray
+) -> int:
     """Labels of the Adult votes. Prepaid: 2.75 rows for an answer, the rest after a settlement."""
-    votes, accountant = adult_votes(), budget(kind, epsilon)
+    accountant = budget(kind, epsilon)
     if kind != "prepaid":
         outcome = accountant.release(mechanism, votes, random_state=seed)
         return int((outcome != UNANSWERED).sum())
@@ -193,6 +191,7 @@ def most_answers(epsilon: float, mechanism: ConfidentGNMax) -> int:
 def print_thresholds(quick: bool) -> None:
     epsilons = (LOG2, 1.0) if quick else (LOG2, 1.0, 2.0)
     seeds = (0,) if quick else (0, 1, 2)
+    votes = adult_votes(n_trees=5 if quick else 100)
     two = ConfidentGNMax(sigma=SIGMA, sigma_threshold=200, threshold=300)
     one = ConfidentGNMax(sigma=SIGMA, sigma_threshold=200, threshold=300, n_votes=250)
     print(
@@ -206,7 +205,7 @@ def print_thresholds(quick: bool) -> None:
         ("one move (n_votes)", one, ("Renyi", "Gaussian", "pairs")),
     ):
         for kind in kinds:
-            found = [[answers(kind, e, mechanism, seed) for seed in seeds] for e in epsilons]
+            found = [[answers(kind, e, mechanism, seed, votes) for seed in seeds] for e in epsilons]
             bought[kind] = found if kind == "Renyi" else bought.get(kind, found)
             shown = "".join(
                 f"{'/'.join(map(str, each)):>15s} ({each[0] / r[0]:.2f})"
@@ -217,180 +216,13 @@ def print_thresholds(quick: bool) -> None:
     print(f"{'answers that can be reserved':36s}{''.join(reserved_answers)}")
 
 
-def known_votes() -> np.ndarray:
-    """Votes of 250 ballots on 3,000 rows, most of which agree."""
-    agreeing = np.round(250 * np.clip(np.random.default_rng(0).beta(8, 1.5, 3_000), 0.5, 1))
-    return np.stack([agreeing, 250 - agreeing], axis=1)
-
-
-def print_known_votes() -> None:
-    print("\nLabels of known votes in one batch: noise 20 and 40, epsilon .5 and 1")
-    votes = known_votes()
-    budgets: dict[str, dict[str, float]] = {
-        "Gaussian": {},
-        "Gaussian, a tenth of delta set aside": {"approximation_delta": DELTA / 10},
-        "pairs": {"order": math.inf},
-    }
-    for name, options in budgets.items():
-        labels = []
-        for sigma, epsilon in itertools.product((20.0, 40.0), (0.5, 1.0)):
-            accountant = PrivacyAccountant(epsilon, DELTA, accounting="data_dependent", **options)
-            labels.append(len(accountant.release(GNMax(sigma=sigma), votes)))
-        print(f"{name:40s}" + "".join(f"{n:8,}" for n in labels))
-
-
-def calibrated(kind: str, n_rows: int, epsilon: float, n_fits: int = 1, cap: float = 0.0) -> float:
-    """Noise of so many fits that share a budget, each with a cap (or all with one plan)."""
-    accountant = budget(kind, epsilon)
-    if kind == "prepaid" or not cap:
-        mechanism = accountant.calibrate(GNMax, n_fits * n_rows, n_columns=2)
-        reservation = reserved(accountant, mechanism, n_fits * n_rows)
-        assert reservation is not None
-        found = [drawn(accountant, mechanism, n_rows, reservation=reservation)] * n_fits
-    else:
-        scopes = [accountant.scope(cap) for _ in range(n_fits)]
-        mechanism = accountant.calibrate(GNMax, n_rows, n_columns=2, scope=scopes[0])
-        found = [drawn(accountant, mechanism, n_rows, scope=scope) for scope in scopes]
-    return mechanism.sigma if found == [n_rows] * n_fits else math.inf
-
-
-def largest_cap(kind: str, n_rows: int, epsilon: float, n_fits: int) -> float:
-    """Noise where every fit's cap is as large as lets all of them answer all rows."""
-    steps = 64
-
-    def fits(step: int) -> bool:
-        cap = epsilon * step / steps
-        return math.isfinite(calibrated(kind, n_rows, epsilon, n_fits, cap)) if step else True
-
-    step = most(fits, steps)
-    return calibrated(kind, n_rows, epsilon, n_fits, epsilon * step / steps)
-
-
-def in_calls(kind: str, epsilon: float, sigma: float, n_calls: int, size: int) -> int:
-    mechanism, accountant = GNMax(sigma=sigma), budget(kind, epsilon)
-    if kind != "prepaid":
-        return sum(drawn(accountant, mechanism, size) for _ in range(n_calls))
-    n_rows = most(
-        lambda n: reserved(budget(kind, epsilon), mechanism, n) is not None, n_calls * size
-    )
-    reservation = reserved(accountant, mechanism, n_rows)
-    sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
-    return sum(drawn(accountant, mechanism, n, reservation=reservation) for n in sizes)
-
-
-LEVELS = {"strict": 0.5, "lax": 1.0}
-WEIGHTS = GNMax(sigma=SIGMA, weight={"strict": 1.0, "lax": 1.9})
-TURNS = RoundRobin(
-    mechanism=GNMax(sigma=SIGMA, weight=dict.fromkeys(LEVELS, 1.0)),
-    turns={"strict": (1, 4), "lax": (1, 1)},
-)
-
-
-def print_ways(quick: bool) -> None:
-    pool = 100 if quick else 400
-    confident = ConfidentGNMax(sigma=SIGMA, sigma_threshold=200, threshold=300)
-    ways: dict[str, tuple[str, Callable[[str], float]]] = {
-        f"one pool of {pool} rows, epsilon 1": ("sigma", lambda kind: calibrated(kind, pool, 1.0)),
-        "8 fits of 50 rows, epsilon 2, 1/8 each": (
-            "sigma",
-            lambda kind: calibrated(kind, 50, 2.0, 8, 2.0 / 8),
-        ),
-        "8 fits of 50 rows, the largest cap": (
-            "sigma",
-            lambda kind: largest_cap(kind, 50, 2.0, 8),
-        ),
-        "10 calls of 20 rows, sigma 50, epsilon 1": (
-            "labels",
-            lambda kind: in_calls(kind, 1.0, 50.0, 10, 20),
-        ),
-        "single rows over days, sigma 40, epsilon 1": (
-            "labels",
-            lambda kind: in_calls(kind, 1.0, SIGMA, 120, 1),
-        ),
-        "threshold run on Adult, epsilon 1": (
-            "labels",
-            lambda kind: answers(kind, 1.0, confident, 0),
-        ),
-        "levels .5 and 1, ballots of weight 1 and 1.9": (
-            "labels",
-            lambda kind: drawn(budget(kind, LEVELS), WEIGHTS, 200),
-        ),
-        "levels .5 and 1, every fourth row and all": (
-            "labels",
-            lambda kind: drawn(budget(kind, LEVELS), TURNS, 200),
-        ),
-    }
-    print("\nWays of working: noise that is needed (less is better), or labels that are bought")
-    print("(times Renyi in labels; noise counts with its inverse square)")
-    print(f"{'':46s}" + "".join(f"{kind:>16s}" for kind in KINDS))
-    for name, (what, measure) in ways.items():
-        found = {kind: measure(kind) for kind in KINDS}
-        cells = []
-        for value in found.values():
-            ratio = value / found["Renyi"]
-            if what == "sigma":
-                ratio = ratio**-2
-            cells.append(f"{value:9.1f}" if what == "sigma" else f"{value:9,}")
-            cells[-1] += f" ({ratio:.2f})"
-        print(f"{name:46s}{''.join(cells)}  {what}", flush=True)
-
-
-def _vote_on_labels(sigma: float) -> BinaryVoting:
-    return BinaryVoting(sigma=sigma, n_votes=50)
-
-
-def print_pools(quick: bool) -> None:
-    """What calibrated noise buys in one batch, and how long it takes to find."""
-    print("\nOne pool, epsilon 1: labels times those of Renyi, and seconds to calibrate the noise")
-    few, many = (1, 5, 10, 20, 30, 50, 100, 200), (100, 400, 1_000)
-    cases = [(2, few), (3, few)] if quick else [(2, few), (3, few), (2, many), (10, many)]
-    for n_classes, sizes in cases:
-        cells = []
-        for n_rows in sizes:
-            start = time.perf_counter()
-            sigma = budget("Gaussian", 1.0).calibrate(GNMax, n_rows, n_columns=n_classes).sigma
-            seconds = time.perf_counter() - start
-            renyi = budget("Renyi", 1.0).calibrate(GNMax, n_rows, n_columns=n_classes).sigma
-            cells.append(f"{n_rows:,}: {(renyi / sigma) ** 2:.2f} ({seconds:.1f} s)")
-        print(f"{n_classes:2d} classes   {'   '.join(cells)}", flush=True)
-    cells = []
-    for n_labels, n_rows in [(6, 100)] if quick else [(6, 400), (53, 400), (374, 400)]:
-        start = time.perf_counter()
-        budget("Gaussian", 8.0).calibrate(_vote_on_labels, n_rows, n_columns=n_labels)
-        cells.append(f"{n_labels} x {n_rows}: {time.perf_counter() - start:.1f} s")
-    print(f"labels x rows, epsilon 8   {'   '.join(cells)}", flush=True)
-
-
-def print_speed() -> None:
-    print("Seconds for 1,000 rows of two classes")
-    mechanism, other = GNMax(sigma=133.5), GNMax(sigma=134.0)
-
-    def certify() -> None:
-        price_plan(mechanism, 1_000, n_columns=2).gaussian_cost(1e-7)
-
-    steps = {
-        "to price": lambda: price_plan(mechanism, 1_000, n_columns=2),
-        "to certify mu^2 (goal .05)": certify,
-        "to reserve, priced": lambda: reserved(budget("prepaid", 1.0), mechanism, 1_000),
-        "to reserve, not priced": lambda: reserved(budget("prepaid", 1.0), other, 1_000),
-    }
-    for name, step in steps.items():
-        start = time.perf_counter()
-        step()
-        print(f"{name:28s}{time.perf_counter() - start:8.3f}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer epsilons and batches")
     quick = parser.parse_args().quick
     warnings.simplefilter("ignore")  # noise with a seed, to compare kinds on the same draws
-    print_speed()
-    print_pools(quick)
     print_batches(quick)
     print_thresholds(quick)
-    print_known_votes()
-    print_ways(quick)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How many labels a budget buys under published accounting and under ours, on the same votes.
 
     python benchmarks/accounting/labels_per_budget.py [--votes FILE.npz] [--sigma 40]
-        [--sigma-threshold 200] [--threshold 300] [--epsilon 0.6931] [--delta 1e-5] [--json]
+        [--sigma-threshold 200] [--threshold 300] [--epsilon 0.6931] [--delta 1e-5] [--quick]
 
 FILE.npz holds an integer array ``votes`` of shape (n_queries, n_classes). Rows are asked in file
 order; whether a row passes the threshold is drawn once, seeded, and shared by all accountings.
@@ -14,7 +14,6 @@ papernot              the same, Canonne-Kamath-Steinke on fine orders
 worst_case_exact      exact cost of the outcome, the worst over all votes
 exact                 exact cost of the outcome, on these votes
 game                  the longest plan whose price as a game fits, the worst over all votes
-game_data_dependent   the same, on these votes
 
 and, of two classes behind a threshold with the number of votes public (`n_votes`), so that a row is
 one outcome of three:
@@ -22,8 +21,6 @@ one outcome of three:
 whole_worst_case      exact cost of that outcome, the worst over all votes
 whole                 the same, on these votes
 game_whole            the longest plan of such rows, the worst over all votes
-
-On known votes a plan takes a row for one outcome of three in any case.
 
 A plan is fixed before anything is drawn, so the games take a vote for granted on every row that may
 pass; counted are those of its rows that do.
@@ -34,7 +31,6 @@ Without --votes the votes of 250 random forests on Adult are made (about two min
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +41,7 @@ from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
-ON_VOTES = ("exact", "game_data_dependent", "whole")
+ON_VOTES = ("exact", "whole")
 PUBLISHED = {"conversion": "mironov", "orders": range(2, 51)}
 
 
@@ -83,8 +79,8 @@ def labels_per_budget(
     def cost(bound: str, *counts: object) -> RenyiCost:
         return mechanisms[bound].cost(outcome, *counts, n_columns=n_classes)[EVERYONE]
 
-    def planned(**known: object) -> int:
-        n_rows = plan_rows(mechanisms["exact"], len(votes), epsilon, delta, **known)
+    def planned() -> int:
+        n_rows = plan_rows(mechanisms["exact"], len(votes), epsilon, delta, n_columns=n_classes)
         return int(answered[:n_rows].sum())
 
     gaussian, papernot = cost("papernot"), cost("papernot", votes)
@@ -95,8 +91,7 @@ def labels_per_budget(
         "papernot": count(papernot),
         "worst_case_exact": count(cost("exact")),
         "exact": count(cost("exact", votes)),
-        "game": planned(n_columns=n_classes),
-        "game_data_dependent": planned(counts=votes),
+        "game": planned(),
     }
     n_votes = votes[0].sum()
     if threshold is not None and n_classes == 2 and np.all(votes.sum(axis=1) == n_votes):
@@ -104,7 +99,7 @@ def labels_per_budget(
         found |= {
             "whole_worst_case": count(cost("exact")),
             "whole": count(cost("exact", votes)),
-            "game_whole": planned(n_columns=n_classes),
+            "game_whole": planned(),
         }
     return found
 
@@ -120,14 +115,14 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=float(np.log(2)))
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--seed", type=int, default=0, help="of the threshold's draw")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="forests of five trees")
     arguments = parser.parse_args()
     if (arguments.threshold is None) != (arguments.sigma_threshold is None):
         parser.error("--threshold and --sigma-threshold go together")
     if arguments.votes:
         votes = np.load(arguments.votes)["votes"]
     else:
-        votes = adult_votes()
+        votes = adult_votes(n_trees=5 if arguments.quick else 100)
         if arguments.threshold is None:
             arguments.threshold, arguments.sigma_threshold = 300.0, 200.0
     counts = labels_per_budget(
@@ -139,9 +134,6 @@ def main() -> None:
         delta=arguments.delta,
         seed=arguments.seed,
     )
-    if arguments.json:
-        print(json.dumps(counts))
-        return
     print(
         f"{len(votes):,} rows, {votes.shape[1]} classes, {votes[0].sum()} ballots; "
         f"epsilon = {arguments.epsilon:.4g}, delta = {arguments.delta:g}"

@@ -1,1 +1,1 @@
-"""Class ratios learned from bags: errors by method, shift and noise; time and memory."""
+"""Class ratios learned from bags: errors by method, shift and noise."""

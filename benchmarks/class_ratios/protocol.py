@@ -96,16 +96,6 @@ def bank() -> tuple[Array, NDArray[np.int64]] | None:
     return _encoded(table.assign(**codes).to_numpy(float), columns), y
 
 
-def credit() -> tuple[Array, NDArray[np.int64]] | None:
-    folder = data_folder()
-    if folder is None or not (folder / "credit_default.csv.gz").exists():
-        return None
-    table = pd.read_csv(folder / "credit_default.csv.gz").drop(columns="ID")
-    y = table.pop("default payment next month").to_numpy().astype(np.int64)
-    kinds = [table.columns.get_loc(name) for name in ("SEX", "EDUCATION", "MARRIAGE")]
-    return _encoded(table.to_numpy(float), kinds), y
-
-
 def _encoded(X: Array, categorical: list[int]) -> Array:
     """Numbers standardised, categories as indicators: public, unlabelled preprocessing."""
     rest = [column for column in range(X.shape[1]) if column not in set(categorical)]

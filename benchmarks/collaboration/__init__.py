@@ -1,1 +1,1 @@
-"""What a vote among parties takes: seconds, bytes and messages."""
+"""Models of parties before and after they ask each other."""

@@ -1,1 +1,1 @@
-"""Private rows in parts on Dask: time, memory, growth."""
+"""Private rows in parts on Dask: time and memory."""

@@ -1,13 +1,12 @@
 """Does more budget, or do more public rows, ever make a model worse?
 
-    python benchmarks/equal_epsilon/falls.py [--sets adult bank credit wide celeba]
+    python benchmarks/equal_epsilon/falls.py [--sets adult bank credit celeba]
         [--epsilons .1 .5 1 2 4 8 16] [--pools 0 25 50 100 200 400 2000 7000] [--seeds 10]
         [--out FILE] [--table] [--quick]
 
 Private rows are the same for all pools, which are the first of 7,000 reserved rows. Below 100
 public rows, bounds and categories are declared too. Runs that are already in the file are skipped;
-``--table`` runs nothing. Then it prints accuracy and AUC, their means over the seeds, and lists the
-falls: by more than .003, and by more than three standard errors of the paired differences.
+``--table`` runs nothing. Then it prints accuracy and AUC, their means over the seeds.
 """
 
 from __future__ import annotations
@@ -21,18 +20,16 @@ from pathlib import Path
 
 import numpy as np
 from results import DEFAULT, Key, append, read
-from sets import Split
+from sets import Split, split
 from sklearn.metrics import accuracy_score, roc_auc_score
-from wide_sets import split
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 
 DELTA = 1e-5
-SETS = ("adult", "bank", "credit", "wide", "celeba")
+SETS = ("adult", "bank", "credit", "celeba")
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 POOLS = (0, 25, 50, 100, 200, 400, 2_000, 7_000)
 RESERVED, DECLARED_BELOW = 7_000, 100
-LEAST_FALL, STANDARD_ERRORS = 0.003, 3.0
 METHOD = "falls"
 
 Cell = tuple[str, float, int]
@@ -79,31 +76,8 @@ def scores(path: Path) -> Scores:
     return cells
 
 
-def falls(cells: Scores, metric: str) -> list[str]:
-    """Describe the falls from a smaller epsilon or pool to any larger one."""
-    lines = []
-    for less, more in itertools.permutations(sorted(cells), 2):
-        raised = [
-            less[1] < more[1] and less[2] == more[2],
-            less[2] < more[2] and less[1] == more[1],
-        ]
-        if less[0] != more[0] or not any(raised):
-            continue
-        seeds = sorted(cells[less].keys() & cells[more].keys())
-        if len(seeds) < 2:
-            continue
-        fall = np.array([cells[less][seed][metric] - cells[more][seed][metric] for seed in seeds])
-        error = fall.std(ddof=1) / np.sqrt(len(seeds))
-        if fall.mean() > max(LEAST_FALL, STANDARD_ERRORS * error):
-            lines.append(
-                f"{metric}, {less[0]}: epsilon {less[1]:g}, {less[2]} rows -> epsilon {more[1]:g}, "
-                f"{more[2]} rows: {fall.mean():.4f} +- {error:.4f}"
-            )
-    return lines
-
-
 def show(cells: Scores) -> None:
-    """Print the means of all cells, and the falls."""
+    """Print the means of all cells."""
     for name in dict.fromkeys(cell[0] for cell in cells):
         epsilons = sorted({cell[1] for cell in cells if cell[0] == name})
         print(f"| {name}, public rows |", " | ".join(f"{epsilon:g}" for epsilon in epsilons), "|")
@@ -115,8 +89,6 @@ def show(cells: Scores) -> None:
                 means = [np.mean([run[metric] for run in runs]) for metric in ("accuracy", "auc")]
                 texts.append("{:.4f} / {:.4f}".format(*means) if runs else "")
             print(f"| {pool} |", " | ".join(texts), "|")
-    for metric in ("accuracy", "auc"):
-        print(*falls(cells, metric), sep="\n")
 
 
 def main() -> None:

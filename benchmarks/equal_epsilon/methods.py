@@ -25,11 +25,79 @@ from functools import partial
 import descent
 import diffprivlib_models
 import ebm
-import ours
+import numpy as np
 import pandas as pd
+from encoding import binned, scaled
 from numpy.typing import NDArray
-from references import Scores, boosting, logistic, majority
 from sets import Labels
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
+
+Scores = NDArray[np.float64]
+
+
+def logistic(X: pd.DataFrame, y: Labels, X_test: pd.DataFrame, *, bins: int = 0) -> Scores:
+    """Logistic regression on scaled numbers, or on their bins, and on categories."""
+    encode = binned(X, bins) if bins else scaled(X)
+    model = LogisticRegression(max_iter=1_000).fit(encode(X), y)
+    return np.asarray(model.predict_proba(encode(X_test)))[:, 1]
+
+
+def boosting(X: pd.DataFrame, y: Labels, X_test: pd.DataFrame) -> Scores:
+    """Gradient boosting of trees, scikit-learn's defaults."""
+    model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+    return np.asarray(model.fit(X, y).predict_proba(X_test))[:, 1]
+
+
+def majority(X: pd.DataFrame, y: Labels, X_test: pd.DataFrame) -> Scores:
+    """The share of class 1, for every row."""
+    return np.full(len(X_test), y.mean())
+
+
+def ours(
+    X_private: pd.DataFrame,
+    y_private: Labels,
+    X_public: pd.DataFrame,
+    X_test: pd.DataFrame,
+    epsilon: float,
+    delta: float,
+    seed: int,
+    **settings: object,
+) -> NDArray:
+    """Return the probability of class 1 by `PrivateLogisticRegression`."""
+    model = PrivateLogisticRegression(
+        classes=[0, 1], accountant=PrivacyAccountant(epsilon, delta), random_state=seed, **settings
+    )
+    model.fit(X_private, y_private, X_public=PublicData(X_public))
+    return model.predict_proba(X_test)[:, 1]
+
+
+def unseen(
+    X_private: pd.DataFrame,
+    y_private: Labels,
+    X_public: pd.DataFrame,
+    X_test: pd.DataFrame,
+    epsilon: float,
+    delta: float,
+    seed: int,
+) -> NDArray:
+    """Return the probability of class 1 without public rows, by declared bounds and categories."""
+    bounds = X_private.attrs["bounds"]
+    model = PrivateLogisticRegression(
+        classes=[0, 1],
+        bounds=bounds,
+        categories={
+            name: list(X_private[name].cat.categories)
+            for name in X_private.columns
+            if name not in bounds
+        },
+        accountant=PrivacyAccountant(epsilon, delta),
+        random_state=seed,
+    )
+    return model.fit(X_private, y_private).predict_proba(X_test)[:, 1]
+
 
 Method = Callable[[pd.DataFrame, Labels, pd.DataFrame, pd.DataFrame, float, float, int], NDArray]
 Reference = Callable[[pd.DataFrame, Labels, pd.DataFrame, Labels, pd.DataFrame], Scores]
@@ -85,10 +153,10 @@ NEEDS = {"DP-EBM": "interpret", "DP-SGD": "dp_accounting"}
 
 
 def _register() -> None:
-    METHODS["PrivateLogisticRegression"] = ours.logistic
-    METHODS["PrivateLogisticRegression, no public rows"] = ours.unseen
-    METHODS["ours, linear columns"] = partial(ours.logistic, features="linear")
-    METHODS["ours, three bins"] = partial(ours.logistic, n_bins=3)
+    METHODS["PrivateLogisticRegression"] = ours
+    METHODS["PrivateLogisticRegression, no public rows"] = unseen
+    METHODS["ours, linear columns"] = partial(ours, features="linear")
+    METHODS["ours, three bins"] = partial(ours, n_bins=3)
     for setting in EBM:
         METHODS[f"DP-EBM: {setting}"] = partial(ebm.dp_ebm, setting)
     for model, setting in DIFFPRIVLIB:

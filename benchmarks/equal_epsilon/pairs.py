@@ -1,16 +1,14 @@
-"""Pairs of columns in a logistic regression, beside single columns and gradient descent.
+"""Pairs of columns in a logistic regression, beside single columns.
 
     python benchmarks/equal_epsilon/pairs.py [--sets xor adult bank credit celeba]
-        [--epsilons .1 .5 1 4] [--public 400] [--seeds 5] [--kernel] [--descent] [--quick]
+        [--epsilons .1 .5 1 4] [--public 400] [--seeds 5] [--kernel] [--quick]
 
 xor     20,000 rows: the sign of the product of two numbers, and eight columns of noise
-celeba  see `wide_sets.py`
+celeba  attributes of faces, see `sets.py`
 
 The differences are those of area under the ROC curve and of accuracy, with and without pairs, on
 the same splits and seeds, with their standard errors. `--kernel` adds ours with
-`features="kernel"`. `--descent` adds noisy gradient descent on
-200 random Fourier features of scaled columns: all rows in each step, charged exactly, and the best
-of a grid of `STEPS` x `RATES` x `WIDTHS` *on the test rows*.
+`features="kernel"`.
 """
 
 from __future__ import annotations
@@ -22,27 +20,19 @@ import warnings
 import numpy as np
 import pandas as pd
 import sets
-import wide_sets
-from encoding import scaled
 from numpy.typing import NDArray
-from scipy.special import expit
 from sets import Split
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.divergences import gaussian_budget
 
-DELTA, N_FEATURES, MOMENTUM = 1e-5, 200, 0.8
-STEPS, RATES, WIDTHS = (20, 60), (3.0, 10.0, 30.0), (0.3, 1.0, 3.0)
+DELTA = 1e-5
 
 Floats = NDArray[np.float64]
 
 
 def split(name: str, public: int, seed: int) -> Split:
     """Return the rows of one seed."""
-    if name == "celeba":
-        return wide_sets.split(name, public, seed)
     if name != "xor":
         return sets.split(name, public, seed)
     rng = np.random.default_rng(seed)
@@ -74,39 +64,6 @@ def ours(
     return scores(model.decision_function(rows.X_test), rows.y_test)
 
 
-def descend(
-    X: Floats, y: NDArray[np.int_], steps: int, rate: float, epsilon: float, seed: int
-) -> Floats:
-    """Return the weights of noisy gradient descent on rows of length 1 at most."""
-    deviation = 2 * np.sqrt(steps / gaussian_budget(epsilon, DELTA, 0.0))
-    rng = np.random.default_rng(seed)
-    weights, pace, total = (np.zeros(X.shape[1]) for _ in range(3))
-    for step in range(steps):
-        gradient = X.T @ (y - expit(X @ weights)) + deviation * rng.normal(size=len(weights))
-        pace = MOMENTUM * pace + (1 - MOMENTUM) * rate * gradient / len(X)
-        weights = weights + pace
-        total += weights * (step >= steps // 2)
-    return total
-
-
-def best_descent(rows: Split, epsilon: float, seed: int) -> tuple[float, float]:
-    """Return the scores of the grid's best setting on the test rows."""
-    encode = scaled(rows.X_pool)
-    found = []
-    for width in WIDTHS:
-        columns = [encode(X) for X in (rows.X_private, rows.X_test)]
-        sampler = RBFSampler(gamma=width / columns[0].shape[1], n_components=N_FEATURES)
-        sampler.set_params(random_state=seed).fit(columns[0][:1])
-        # Rows of random Fourier features have a length of 1 in the mean, and a constant beside.
-        private, test = (np.column_stack([sampler.transform(X), np.ones(len(X))]) for X in columns)
-        length = np.sqrt(2.0 + 1.0)
-        private, test = private / length, test / length
-        for steps, rate in itertools.product(STEPS, RATES):
-            weights = descend(private, rows.y_private, steps, rate * length**2, epsilon, seed)
-            found.append(scores(test @ weights, rows.y_test))
-    return max(found)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -116,24 +73,21 @@ def main() -> None:
     parser.add_argument("--public", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--kernel", action="store_true")
-    parser.add_argument("--descent", action="store_true")
     parser.add_argument("--quick", action="store_true", help="xor, epsilon 1, one seed")
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(sets=["xor"], epsilons=[1.0], seeds=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # noise is seeded
-    print("| set, epsilon | columns: AUC / accuracy | with pairs | difference | kernel | descent |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| set, epsilon | columns: AUC / accuracy | with pairs | difference | kernel |")
+    print("| --- | --- | --- | --- | --- |")
     for name, epsilon in itertools.product(given.sets, given.epsilons):
-        results: list[list[tuple[float, float]]] = [[], [], [], []]
+        results: list[list[tuple[float, float]]] = [[], [], []]
         for seed in range(given.seeds):
             rows = split(name, given.public, seed)
             for place, interactions in enumerate((0, "auto")):
                 results[place].append(ours(rows, epsilon, interactions, seed))
             if given.kernel:
                 results[2].append(ours(rows, epsilon, 0, seed, "kernel"))
-            if given.descent:
-                results[3].append(best_descent(rows, epsilon, seed))
         alone, paired = (np.array(each) for each in results[:2])
         difference = paired - alone
         error = difference.std(axis=0, ddof=1) / given.seeds**0.5 if given.seeds > 1 else [0, 0]

@@ -10,14 +10,16 @@ adult     ages (17 to 90) of 45,222 people
 balance   balances (-2,000 to 20,000) of 45,211 people
 
 Ours is fitted with single columns, and with pairs of columns too; number_rivals.py has the others
-and their settings. Runs that are already in the file are skipped; number_table.py makes the table.
-A method whose package is missing is left out. All settings on all seeds take hours: run them on one
+and their settings. Runs that are already in the file are skipped, and all are in the table. A
+method whose package is missing is left out. All settings on all seeds take hours: run them on one
 or two seeds, and then ``--best 2`` on all, which takes of each rival the settings that lead so far
 at an epsilon on a set.
 
 R^2 on the test rows, whose targets are clipped to the declared bounds too; of ours also the share
 of them within intervals of 90 %, and the mean of predictions less that of targets, in their
-standard deviations. What rivals predict is clipped to the bounds, which favours them.
+standard deviations. Of each rival that setting is shown whose mean over the seeds is the best *on
+the test rows*, which favours it, with our lead over it. What rivals predict is clipped to the
+bounds, which favours them too. After +- stands a standard error over the seeds, paired.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -33,13 +36,78 @@ import numpy as np
 import pandas as pd
 import sets
 from number_rivals import DELTA, RIVALS, Bounds, Floats, Names, missing
-from number_table import DEFAULT, cells, leading, print_table
+from results import DEFAULT as CLASSES
 from results import Key, append, read
 from sets import Split
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
+
+DEFAULT = CLASSES.with_name("regression.jsonl")
+ALONE, PAIRED = "columns", "with pairs"
+
+#: Measured numbers of each seed.
+Runs = Mapping[int, Mapping[str, float]]
+
+
+def mean(runs: Runs, name: str = "r2") -> float:
+    """Compute the mean over the seeds that have the number."""
+    return float(np.mean([run[name] for run in runs.values() if name in run]))
+
+
+def difference(first: Runs, second: Runs) -> str:
+    """Return the text of the mean difference in R^2 over common seeds, and its error."""
+    gaps = np.array([first[seed]["r2"] - second[seed]["r2"] for seed in first if seed in second])
+    error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else np.nan
+    return f"{gaps.mean():+.4f} +- {error:.4f}"
+
+
+def cells(path: Path, public: int) -> dict[tuple[str, float], dict[str, dict[str, Runs]]]:
+    """Return the runs of each set and epsilon: by method, setting and seed."""
+    found: dict[tuple[str, float], dict[str, dict[str, dict[int, dict[str, float]]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    for key, measured in read(path):
+        if key.pool == public and key.epsilon is not None:
+            method, _, setting = key.method.partition(": ")
+            found[key.set, key.epsilon][method][setting][key.seed] = measured
+    return {place: dict(methods) for place, methods in found.items()}
+
+
+def leading(settings: Mapping[str, Runs]) -> list[str]:
+    """Return the settings of a method, the best first; those with few seeds last."""
+    most = max(len(runs) for runs in settings.values())
+    return sorted(settings, key=lambda name: (len(settings[name]) < most, -mean(settings[name])))
+
+
+def row(methods: Mapping[str, Mapping[str, Runs]], rivals: Sequence[str]) -> list[str]:
+    """Return the texts of one set and epsilon."""
+    alone, paired = methods[ALONE][""], methods[PAIRED][""]
+    texts = [f"{mean(alone):.4f}", f"{mean(paired):.4f}", difference(paired, alone)]
+    texts += [f"{mean(paired, 'bias'):+.3f}", f"{mean(paired, 'coverage'):.3f}"]
+    for rival in rivals:
+        if rival not in methods:
+            texts.append("")
+            continue
+        setting = leading(methods[rival])[0]
+        runs = methods[rival][setting]
+        texts.append(f"{mean(runs):.4f} ({setting}); lead {difference(paired, runs)}")
+    return texts
+
+
+def print_table(path: Path, sets: Sequence[str], epsilons: Sequence[float], public: int) -> None:
+    """Print the runs of these sets and epsilons that have been done."""
+    found = cells(path, public)
+    rivals = sorted({name for methods in found.values() for name in methods} - {ALONE, PAIRED})
+    columns = ["set, epsilon", ALONE, PAIRED, "gain", "bias", "coverage", *rivals]
+    print("| " + " | ".join(columns) + " |")
+    print("| " + " | ".join("---" for _ in columns) + " |")
+    for place in ((name, epsilon) for name in sets for epsilon in epsilons):
+        if place in found and {ALONE, PAIRED} <= found[place].keys():
+            texts = [f"{place[0]}, {place[1]:g}", *row(found[place], rivals)]
+            print("| " + " | ".join(texts) + " |", flush=True)
+
 
 OURS: dict[str, int | str] = {"columns": 0, "with pairs": "auto"}
 DIAMONDS = {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-DEFAULT = Path(__file__).resolve().parents[2] / "output" / "equal_epsilon.jsonl"
+#: Folder of what is kept between runs.
+OUTPUT = Path(os.environ.get("SECRETBALLOT_OUTPUT", Path(__file__).resolve().parents[2] / "output"))
+DEFAULT = OUTPUT / "equal_epsilon.jsonl"
 METRICS = ("accuracy", "balanced_accuracy", "auc")
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from results import OUTPUT
+from sets import SHARED
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -27,8 +29,6 @@ from sklearn.preprocessing import StandardScaler
 from secretballot import GNMax, PrivacyAccountant, load_adult
 from secretballot.ensemble.advice import recommended_n_teachers
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 POOL, POOLS, EPSILONS, DRAWS = 2_000, (400, 2_000), (0.25, 0.5, 1.0, 2.0), 3
 SHOWN, STRENGTHS = 500, (1, 0.1)
 GRID = (50, 100, 250, 500, 1_000, 2_000)
@@ -158,15 +158,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=["adult", "bank", "credit"])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--votes", type=Path, default=ROOT / "output" / "votes")
+    parser.add_argument("--votes", type=Path, default=OUTPUT / "votes")
     parser.add_argument("--quick", action="store_true", help="Adult alone, fewer teachers")
     if parser.parse_args().quick:  # other defaults: options that are given count
-        parser.set_defaults(sets=["adult"], seeds=2)
+        parser.set_defaults(sets=["adult"], seeds=1)
     arguments = parser.parse_args()
     arguments.votes.mkdir(parents=True, exist_ok=True)
     sets, grid, seeds = arguments.sets, GRID, arguments.seeds
     if arguments.quick:
-        grid = (100, 500)
+        grid = (500,)
     compare_students(arguments.votes, seeds)
     for weight in (None, "balanced"):
         for name in sets:

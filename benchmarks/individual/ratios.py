@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from accounting import ACCOUNTINGS
 from numpy.typing import NDArray
+from runs import ACCOUNTINGS
 from settings import DELTA, MECHANISMS, N_CLASSES, STRICT, Setting
 from votes import votes_of
 

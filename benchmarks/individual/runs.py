@@ -11,25 +11,140 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accounting import ACCOUNTINGS, Prices, Voting, draw, released
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from settings import MECHANISMS, N_CLASSES, N_TEACHERS, Setting
+from settings import DELTA, MECHANISMS, N_CLASSES, N_TEACHERS, Setting
 from votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
 
-from secretballot import Weighting
+from secretballot import ConfidentGNMax, Weighting
+from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.divergences import EVERYONE
+from secretballot.mechanisms import UNANSWERED
+
+Floats = NDArray[np.float64]
+_ROWS = 500  # priced at a time
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """What a row is charged, and how the total becomes epsilon."""
+
+    bound: str
+    data_dependent: bool
+    conversion: Mapping[str, Any]
+
+
+#: Papernot's bound of the vote and the Gaussian one of the threshold, Mironov, orders 2 to 50; and
+#: the exact divergences, on these votes or on the worst ones, Canonne-Kamath-Steinke, fine orders.
+ACCOUNTINGS = {
+    "published": Accounting(
+        "papernot", True, {"conversion": "mironov", "orders": tuple(range(2, 51))}
+    ),
+    "exact": Accounting("exact", True, {}),
+    "worst case": Accounting("exact", False, {}),
+}
+
+
+@dataclass(frozen=True)
+class Voting:
+    """One labelling of the public rows: their order, and what would be drawn for each.
+
+    The pool is asked again, in another order, once it is used up.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_passes * n_public,)
+        Position of each row asked.
+    winner : ndarray of shape (n_passes * n_public,)
+        The noisy winner, or -1 where the threshold is not reached.
+    """
+
+    order: NDArray[np.intp]
+    winner: NDArray[np.int64]
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Which rows are answered."""
+        return self.winner != UNANSWERED
+
+
+def draw(votes: Floats, mechanism: ConfidentGNMax, key: list[int], passes: int = 3) -> Voting:
+    """Draw a labelling. Seeded, as nothing is that anybody's privacy rests on."""
+    rng = np.random.default_rng(key)
+    order = np.concatenate([rng.permutation(len(votes)) for _ in range(passes)])
+    return Voting(order, mechanism.sample(votes[order], rng))
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where labelling stops, and what it has spent by then.
+
+    Attributes
+    ----------
+    n_rows, n_labels : int
+        Rows asked, and answered.
+    shares : dict of str to float
+        Epsilon of each level over its budget.
+    """
+
+    n_rows: int
+    n_labels: int
+    shares: dict[str, float]
+
+
+class Prices:
+    """What each public row costs each level, were it answered or not.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_public, n_classes)
+    mechanism : ConfidentGNMax
+        With each level's weight or ballots.
+    accounting : Accounting
+    """
+
+    def __init__(self, votes: Floats, mechanism: Any, accounting: Accounting) -> None:
+        self._conversion = accounting.conversion
+        charged = replace(mechanism, bound=accounting.bound)
+        known = votes if accounting.data_dependent else None
+        self._cost = [
+            charged.cost(np.full(len(votes), outcome), known, n_columns=votes.shape[1])
+            for outcome in (UNANSWERED, 0)
+        ]
+
+    def epsilons(self, voting: Voting) -> Iterator[dict[str, Floats]]:
+        """Yield epsilon of each level after each row asked, some rows at a time."""
+        bit, vote = self._cost
+        total = {name: np.zeros(len(ORDERS)) for name in bit}
+        for start in range(0, len(voting.order), _ROWS):
+            rows = voting.order[start : start + _ROWS]
+            answered = voting.answered[start : start + _ROWS, None]
+            epsilons = {}
+            for name, spent in total.items():
+                each = np.where(answered, vote[name].curve[rows], bit[name].curve[rows])
+                curve = spent + np.cumsum(each, axis=0)
+                total[name] = curve[-1]
+                epsilons[name] = RenyiCost(curve).epsilon(DELTA, **self._conversion)
+            yield epsilons
+
+    def stop(self, voting: Voting, budgets: Mapping[str, float]) -> Stop:
+        """Return how far the budgets last: no level's epsilon exceeds its own."""
+        n_rows, last = 0, dict.fromkeys(budgets, 0.0)
+        for epsilons in self.epsilons(voting):
+            shares = {name: epsilons[name] / budgets[name] for name in budgets}
+            within = np.max(list(shares.values()), axis=0) <= 1
+            fits = len(within) if within.all() else int(within.argmin())
+            if fits:
+                last = {name: float(share[fits - 1]) for name, share in shares.items()}
+            n_rows += fits
+            if fits < len(within):
+                return Stop(n_rows, int(voting.answered[:n_rows].sum()), last)
+        raise ValueError(f"{n_rows} rows don't use up the budgets; ask for more passes.")
+
 
 N_VOTINGS = 5
-GATES = {"gate, known": "data_dependent", "gate, worst": "worst_case"}
-#: Ways to weigh, and the accountings each is tried with: proportional to epsilon as published,
-#: times the level's share of the rows as in the code published with it, or solved so that all
-#: levels run out together.
-RULES = {
-    "proportional": tuple(ACCOUNTINGS),
-    "times share": ("published",),
-    "balanced": tuple(ACCOUNTINGS),
-}
+#: Ways to weigh: proportional to epsilon, as published, or such that all levels run out together.
+RULES = ("proportional", "balanced")
 
 
 @dataclass(frozen=True)
@@ -112,12 +227,11 @@ def runs(setting: Setting, seed: int, trees: int, n_votings: int = N_VOTINGS) ->
     """Label the public rows of a setting, by each rule and under each accounting."""
     split = rows(setting.data, seed)
     votes = votes_of(setting, seed, trees)
-    every = RULES if setting.way == "weighting" else {"": tuple(ACCOUNTINGS)}
-    for rule, accountings in every.items():
+    for rule in RULES if setting.way == "weighting" else ("",):
         counts, mechanism = individual(setting, rule, votes, split, seed)
         names = setting.names if setting.way != "plain" else (EVERYONE,)
         budgets = dict(zip(names, setting.epsilons, strict=True))
-        prices = {name: Prices(counts, mechanism, ACCOUNTINGS[name]) for name in accountings}
+        prices = {name: Prices(counts, mechanism, ACCOUNTINGS[name]) for name in ACCOUNTINGS}
         for number in range(n_votings):
             voting = draw(counts, mechanism, [seed, number])
             for accounting, price in prices.items():
@@ -130,11 +244,6 @@ def runs(setting: Setting, seed: int, trees: int, n_votings: int = N_VOTINGS) ->
                     student = model(setting.data, trees)
                     run = _with_student(run, student, voting, stop.n_rows, split)
                 yield run
-        # It decides on each row anew, which takes time; how evenly budgets run out differs little.
-        if setting.way != "plain" and rule != "times share" and seed == 0:
-            for name, accounting in GATES.items():
-                stop = released(setting, accounting, counts, mechanism, seed)
-                yield Run(rule, name, seed, 0, stop.n_labels, stop.shares)
 
 
 def individual(
@@ -153,8 +262,6 @@ def individual(
     individualization = Weighting() if rule == "balanced" else setting.individualization
     plan = setting.plan(setting.levels(split["private"].y, seed), individualization)
     mechanism = plan.individualize(plain, N_CLASSES[setting.data])
-    if rule == "times share":
-        mechanism = replace(mechanism, weight=_times_share(mechanism.weight, cast))
     return plan.add_up(cast, mechanism), mechanism
 
 
@@ -175,15 +282,6 @@ def of_one_mind(setting: Setting, n_votings: int = N_VOTINGS) -> float:
     budgets = dict(zip(names, setting.epsilons, strict=True))
     votings = [draw(counts, mechanism, [0, k], passes=20_000) for k in range(n_votings)]
     return float(np.mean([prices.stop(voting, budgets).n_labels for voting in votings]))
-
-
-def _times_share(
-    weight: Mapping[str, float], votes: Mapping[str, NDArray[np.int64]]
-) -> dict[str, float]:
-    teachers = {name: int(counts[0].sum()) for name, counts in votes.items()}
-    wanted = {name: weight[name] * teachers[name] for name in teachers}
-    total = sum(wanted[name] * teachers[name] for name in teachers)
-    return {name: wanted[name] * sum(teachers.values()) / total for name in teachers}
 
 
 def test_accuracy(setting: Setting, seed: int, trees: int) -> dict[str, list[float]]:

@@ -1,1 +1,1 @@
-"""What a durable record takes: spends a second, and the ledger's share of a release."""
+"""Releases a second, and the time to open and verify, of a ledger in a file and on a server."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtri_exp
 
 from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE
@@ -47,53 +46,20 @@ def answered(
     return low
 
 
-def label_costs(
-    mechanism: BinaryVoting,
-    positives: NDArray[Any],
-    outcome: NDArray[Any] | None = None,
-    known: bool = True,
-) -> RenyiCost:
-    """What rows of `BinaryVoting` cost: its vote on each label, added up; no hierarchies.
+def label_costs(mechanism: BinaryVoting, positives: NDArray[Any]) -> RenyiCost:
+    """What known rows of `BinaryVoting` cost: its vote on each label, added up; no hierarchies.
 
-    The same as ``mechanism.cost(outcome, counts=positives)`` (all labels answered by default, or
-    at worst where votes are not `known`), but every count is looked up: of so many ballots there
-    are few counts, and millions of labels.
+    The same as ``mechanism.max_cost(counts=positives)``, but every count is looked up: there are
+    few counts, and millions of labels.
     """
-    n_counts = int(mechanism.n_votes) + 1
-    counts, passed = np.divmod(np.arange(2 * n_counts), 2)
-    one = mechanism.cost(passed[:, None] - 1, counts[:, None] if known else None, n_columns=1)
-    table = one[EVERYONE].curve
-    seen = 2 * positives.astype(int) + (1 if outcome is None else outcome >= 0)
+    counts = np.arange(int(mechanism.n_votes) + 1)
+    table = mechanism.max_cost(counts=counts[:, None])[EVERYONE].curve
     how_often = np.zeros((len(positives), len(table)))
-    np.add.at(how_often, (np.arange(len(positives))[:, None], seen), 1)
+    np.add.at(how_often, (np.arange(len(positives))[:, None], positives.astype(int)), 1)
     infinite = ~np.isfinite(table)
     curve = how_often @ np.where(infinite, 0, table)
     curve[(how_often @ infinite) > 0] = np.inf
     return RenyiCost(curve)
-
-
-def row_costs(
-    mechanism: Multilabel, counts: NDArray[Any], outcome: NDArray[Any], known: bool
-) -> RenyiCost:
-    """What rows did cost, on these votes or on any: what passed a threshold pays for its vote."""
-    if isinstance(mechanism, BinaryVoting) and mechanism.hierarchy is None:
-        return label_costs(mechanism, counts, outcome, known)
-    costs = mechanism.cost(outcome, counts if known else None, n_columns=outcome.shape[1])
-    return costs[EVERYONE]
-
-
-def summed_q_costs(positives: NDArray[Any], n_votes: int, sigma: float) -> RenyiCost:
-    """What rows would cost by the "sum of q": undercharging, shown for comparison only.
-
-    The chances that labels flip are added up, and Papernot's bound applied once, as if a row were
-    one vote whose worst case is a/sigma^2; it is k times that.
-    """
-    gap = np.abs(2 * positives - n_votes)
-    log_q = np.logaddexp.reduce(log_ndtr(-gap / (np.sqrt(2) * sigma)), axis=1)
-    # The gap of one vote that errs as often; above 1/2 the bound says nothing.
-    ahead = -np.sqrt(2) * sigma * ndtri_exp(np.minimum(log_q, np.log(0.5)))
-    votes = np.stack([np.maximum(ahead, 0), np.zeros_like(ahead)], axis=1)
-    return GNMax(sigma=sigma, bound="papernot").max_cost(counts=votes)[EVERYONE]
 
 
 @lru_cache(maxsize=1024)

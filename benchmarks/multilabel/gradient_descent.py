@@ -1,9 +1,4 @@
-"""Students beside differentially private gradient descent, on the same rows at the same epsilon.
-
-    python benchmarks/multilabel/gradient_descent.py [SET ...] [--quick] [--splits 5]
-
-Splits, test rows and public scaling are those of students.py; delta 1e-5, and one private row is
-replaced on both sides. The student is one that students.py shows, not the best of a list.
+"""Differentially private gradient descent on all labels; for one_ballot.py.
 
 Gradient descent learns a logistic model of all labels from all private rows: a row's gradient, of
 all labels together, is clipped to one norm, and normal noise added to the sum. Steps on all rows
@@ -13,15 +8,11 @@ as dp-accounting charges them.
 What favours gradient descent, and a user would have to pay for or do without: its steps, rate, clip
 and columns are the best of a list *on the test rows*, and the shares of labels among private rows,
 which balance its classes, are free. It needs no public rows but to scale columns, or to find the
-few on which they vary most; teachers and students take the scaled columns. On the other hand it
-needs gradients: teachers may be any classifiers, and of several owners.
+few on which they vary most.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -33,27 +24,15 @@ from scipy.special import expit
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from students import DELTA, Split, learner, private_student, scores, splits
+from students import DELTA, Split
 
 from secretballot.divergences import gaussian_budget
 from secretballot.inspection import LabelScores, label_scores
 
-EPSILONS = (2.0, 8.0, 20.0)
 #: Teachers at each epsilon, and how many labels their ballots name (0: any number, Binary).
 STUDENTS = {"scene": ((200, 1), (100, 1), (50, 1)), "emotions": ((130, 0), (50, 0), (25, 0))}
 #: A constant column is so long, in lengths of a row.
 CONSTANT = 0.3
-
-#: What the paper prints, of other data, photographs and radiographs; Table 1 names no epsilon.
-QUOTED = """
-Not these data, quoted from Private Multi-Winner Voting (PoPETs 2023):
-  Table 1, Pascal VOC, 20 labels         ACC   BAC   AUC   MAP
-    non-private                          .97   .85   .97   .85
-    gradient descent (DPSGD)             .92   .50   .68   .40
-    Powerset                             .94   .58   .70   .29
-    Binary                               .94   .62   .85   .57
-  Table 2, CheXpert, first 5 labels, epsilon 8, delta 1e-4: mean AUC
-    non-private .87, DPSGD .58, adaptive DPSGD .79, Binary .79"""
 
 
 class Setting(NamedTuple):
@@ -168,46 +147,3 @@ def best(
         for setting in settings
     }
     return max(found.items(), key=lambda item: np.mean([s.balanced_accuracy for s in item[1]]))
-
-
-def line(name: str, found: Sequence[LabelScores], note: str = "") -> str:
-    """Return means over splits, as text."""
-    measured = [(s.accuracy, s.balanced_accuracy, s.auc, s.average_precision) for s in found]
-    shown = " ".join(f"{value:6.3f}" for value in np.mean(measured, axis=0))
-    return f"  {name:30s}{shown}   {note}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(STUDENTS))
-    parser.add_argument("--quick", action="store_true", help="one split, every fifth setting")
-    parser.add_argument("--splits", type=int, default=5)
-    if parser.parse_args().quick:  # other defaults: options that are given count
-        parser.set_defaults(splits=1)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")  # of noise that would drown single votes: it is meant
-    settings = SETTINGS[:: 5 if given.quick else 1]
-    if importlib.util.find_spec("dp_accounting") is None:
-        print("Steps on drawn rows are left out: dp-accounting, which charges them, is missing.")
-        settings = [each for each in settings if each.share == 1]
-    for name in given.sets or STUDENTS:
-        found = splits(name, given.splits)
-        parted = {n: [rows_of(each, n) for each in found] for n in (None, 16)}
-        print(f"\n{name}: {[len(part[0]) for part in found[0]]} private, public and test rows")
-        print(f"  {'':30s}{'ACC':>6s} {'BAC':>6s} {'AUC':>6s} {'MAP':>6s}")
-        for epsilon, (n_teachers, positives) in zip(EPSILONS, STUDENTS[name], strict=True):
-            students = [private_student(each, n_teachers, positives, epsilon) for each in found]
-            kind = f"tau = sqrt({positives})" if positives else "Binary"
-            note = f"{kind}, {n_teachers} teachers"
-            print(line(f"epsilon {epsilon:g}: our student", students, note), flush=True)
-            setting, descended = best(parted, settings, epsilon)
-            print(line(f"epsilon {epsilon:g}: gradient descent", descended, str(setting)))
-        true = [scores(learner(s.pool[0], 0.01).fit(*s.private), s.test) for s in found]
-        print(line("not private", true, "logistic model of all private rows"))
-    print(QUOTED)
-
-
-if __name__ == "__main__":
-    main()

@@ -68,6 +68,9 @@ def main() -> None:
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(sets=["emotions"], epsilons=[1.0], seeds=1)
     given = parser.parse_args()
+    if not given.sets or not all(map(data_file, given.sets)):
+        print("left out: the sets are not in the folder of data")
+        return
     warnings.simplefilter("ignore")  # noise is seeded
     shares = []
     print(f"{'':<24}{'epsilon':>8}{'signal':>8}{'AUC - .5':>10}{'kept':>7}")

@@ -11,7 +11,7 @@ labels, and its standard error over splits; of the regression the area under the
 regression       `PrivateLogisticRegression` on components of the scaled public rows, with
                  `label_threshold="rate"`; everything else as it is by default
 student          the ensemble's, of all public rows: the teachers and the student of students.py,
-                 with the numbers of teachers that gradient_descent.py shows, or else
+                 with the numbers of teachers in `STUDENTS`, or else
                  `OTHER_STUDENTS` with ballots of as many labels as public rows have in the mean
 difference       regression less student, on the same splits
 descent          that of gradient_descent.py on all rows in each step, on as many components: the
@@ -46,7 +46,7 @@ from secretballot.inspection import LabelScores, label_scores
 N_PUBLIC, TEST_SHARE = 200, 0.4
 #: Public and test rows of a set without a test part, as a share of all rows.
 OTHER_SHARE = 0.1
-#: Teachers of sets whose students gradient_descent.py does not show, by the largest epsilon.
+#: Teachers of sets whose students are not in `STUDENTS`, by the largest epsilon.
 OTHER_STUDENTS = ((2.0, 200), (8.0, 100))
 
 
@@ -142,6 +142,9 @@ def main() -> None:
     print("| set, epsilon | regression | AUC | student | difference | descent | not private |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in given.sets or REAL:
+        if data_file(name) is None:
+            print(f"left out: {name} is not in the folder of data")
+            continue
         found = [split(name, seed) for seed in range(given.seeds)]
         limit = [not_private(rows, given.components).balanced_accuracy for rows in found]
         for epsilon in given.epsilons:

@@ -11,8 +11,6 @@ to be had: ballots on 20 sparse labels stand in, whose teachers err as often as 
 accounting answer the paper's number of rows at delta 1e-5; the other three are then comparable.
 
 published     Papernot's bound per label (Powerset: per row), composed; Mironov, orders 2 to 50
-sum of q      undercharging, shown because code that was published with the paper does it: chances
-              that labels flip are added up, and charged as one vote
 exact         the exact cost of what is released, on these votes
 worst case    the most that it is on any votes; "published" of that is a/sigma^2 per label
 game          the longest plan whose price as a game fits, whatever the votes are
@@ -33,7 +31,6 @@ from accountings import (
     answered,
     game_rows,
     label_costs,
-    summed_q_costs,
     worst_case_rows,
 )
 from numpy.typing import NDArray
@@ -75,13 +72,10 @@ def by_accounting(
         "worst case": worst("exact", False),
         "game": game_rows(mechanism("exact"), n_labels, epsilon, delta),
     }
-    if binary:
-        summed = summed_q_costs(votes, N_TEACHERS, sigma)
-        found["sum of q"] = answered(summed, epsilon, delta, PUBLISHED)
     return found
 
 
-COLUMNS = ("published", "sum of q", "exact", "published worst case", "worst case", "game")
+COLUMNS = ("published", "exact", "published worst case", "worst case", "game")
 
 
 def print_header(first: str) -> None:
@@ -145,17 +139,6 @@ def table_14() -> None:
     for delta, paper in TABLE_14.items():
         found = by_accounting("Binary", ballots, sigma, epsilon, delta)
         print_line(f"{delta:g} {paper:12d}", found)
-    floor = answered(
-        summed_q_costs(np.full((1, 20), N_TEACHERS // 2), N_TEACHERS, sigma),
-        epsilon,
-        DELTA,
-        PUBLISHED,
-    )
-    print(
-        f"On any votes whatever the sum of q, with a/sigma^2 a row at worst, answers {floor} rows "
-        f"or more at delta {DELTA:g}, and the paper {TABLE_14[DELTA]}: this table does not rest on "
-        "it."
-    )
 
 
 def main() -> None:

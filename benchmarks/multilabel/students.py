@@ -1,23 +1,13 @@
-"""Students of few, noisy labels, beside noiseless votes and true labels, on scene and emotions.
-
-    python benchmarks/multilabel/students.py [SET ...] [--quick] [--splits 5]
+"""Students of few, noisy labels; for one_ballot.py.
 
 All public rows are asked, with as much noise as that takes: single labels are then wrong nearly as
 often as right, and a regular student averages over them. Teachers of a handful of rows are simpler
-than the usual ones, whose noiseless votes stand beside theirs. Each figure is the mean balanced
-accuracy over labels (of students AUC too), on public rows that were not asked, over random splits
-of all rows. Noise is drawn anew each time: on emotions means of 5 splits differ by .01.
-
-Goal: at epsilon 2 within .03 of the best noiseless vote over 10, 25, 50 and 100 teachers.
+than the usual ones.
 """
 
 from __future__ import annotations
 
-import argparse
-import warnings
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,18 +21,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.inspection import LabelScores, label_scores
 from secretballot.mechanisms import BinaryVoting, TauVoting
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 DELTA = 1e-5
-#: Rows that are not asked, on which students are compared.
-TEST_SHARE = 0.4
 #: How little a student follows its labels: nearly half of them are wrong.
 STUDENT = 0.0003
-#: Numbers of teachers.
-TEACHERS = {"scene": (100, 200), "emotions": (50, 130)}
 
 
 class Split(NamedTuple):
@@ -51,20 +36,6 @@ class Split(NamedTuple):
     private: tuple[NDArray[Any], NDArray[Any]]
     pool: tuple[NDArray[Any], NDArray[Any]]
     test: tuple[NDArray[Any], NDArray[Any]]
-
-
-def splits(name: str, n_splits: int) -> list[Split]:
-    """Return random splits, with as many private rows as the set's training part has."""
-    with np.load(DATA / f"ml_{name}.npz") as data:
-        X, Y = data["X"], data["Y"].astype(int)
-        n_private = int(data["part_sizes"][0])
-    n_pool = round((len(X) - n_private) * (1 - TEST_SHARE))
-    found = []
-    for seed in range(n_splits):
-        order = np.random.default_rng(seed).permutation(len(X))
-        parts = np.split(order, [n_private, n_private + n_pool])
-        found.append(Split(*((X[part], Y[part]) for part in parts)))
-    return found
 
 
 def learner(pool: NDArray[Any], strength: float) -> Any:
@@ -118,13 +89,6 @@ def scores(model: Any, rows: tuple[NDArray[Any], NDArray[Any]]) -> LabelScores:
     return label_scores(truth, model.predict(X), given)
 
 
-def noiseless(split: Split, one: Any, n_teachers: int) -> float:
-    """Return the balanced accuracy of the majority's labels on the test rows."""
-    teachers = PrivateTeacherEnsemble(one, n_teachers, random_state=0).fit(*split.private)
-    votes = collect_votes(teachers._teachers, split.test[0], teachers.classes_, None)["*"]
-    return label_scores(split.test[1], 2 * votes > n_teachers).balanced_accuracy
-
-
 @cache
 def mechanism_for(
     n_rows: int, n_labels: int, n_teachers: int, n_positives: int, epsilon: float
@@ -159,53 +123,3 @@ def private_student(split: Split, n_teachers: int, n_positives: int, epsilon: fl
     ensemble.fit(*split.private, X_public=split.pool[0])
     assert ensemble.n_answered_ == n_pool
     return scores(ensemble, split.test)
-
-
-def main() -> None:
-    """Print a table for each set."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(TEACHERS))
-    parser.add_argument("--quick", action="store_true", help="one split, few teachers")
-    parser.add_argument("--splits", type=int, default=5)
-    if parser.parse_args().quick:  # other defaults: options that are given count
-        parser.set_defaults(splits=1)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")  # of noise that would drown single votes: it is meant
-    for name in given.sets or TEACHERS:
-        found = splits(name, given.splits)
-        positives = max(1, round(found[0].pool[1].sum(axis=1).mean()))
-        print(f"\n{name}: {[len(part[0]) for part in found[0]]} rows, {positives} labels a row")
-        kinds: dict[str, Callable[[tuple[NDArray[Any], NDArray[Any]]], Any]] = {
-            "usual": lambda pool: learner(pool[0], 0.01),
-            "these": teacher,
-        }
-        for kind, made in kinds.items():
-            cells = []
-            for n in (10, 25, 50, 100):
-                votes = [noiseless(each, made(each.pool), n) for each in found]
-                cells.append(f"{n}: {np.mean(votes):.3f}")
-            print(f"noiseless votes of {kind} teachers ", "  ".join(cells))
-        true = [
-            scores(learner(each.pool[0], 0.01).fit(*each.pool), each.test).balanced_accuracy
-            for each in found
-        ]
-        print(f"student of the same rows' true labels  {np.mean(true):.3f}")
-        for epsilon in (2.0, 8.0):
-            for n_positives in (0, positives):
-                kind = f"tau = sqrt({n_positives})" if n_positives else "Binary"
-                cells = []
-                for n_teachers in TEACHERS[name][: 1 if given.quick else None]:
-                    students = [
-                        private_student(each, n_teachers, n_positives, epsilon) for each in found
-                    ]
-                    balanced = [each.balanced_accuracy for each in students]
-                    auc = np.mean([each.auc for each in students])
-                    cells.append(
-                        f"{n_teachers}: {np.mean(balanced):.3f} "
-                        f"(sd {np.std(balanced):.3f}, AUC {auc:.3f})"
-                    )
-                print(f"epsilon {epsilon:g}, {kind:15s}", "  ".join(cells), flush=True)
-
-
-if __name__ == "__main__":
-    main()

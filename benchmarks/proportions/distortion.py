@@ -1,6 +1,6 @@
 """L1 distortion of published label proportions: every mechanism, and both calibrations.
 
-    python benchmarks/proportions/distortion.py [--repeats 200] [--json]
+    python benchmarks/proportions/distortion.py [--repeats 200] [--quick]
 
 First CRE's Figure 1 (Iyer, Nath and Sarawagi, KDD 2016): counts (rho m, ..., rho m, rest), with
 m = 1000, 5 classes, rho = .05 and epsilon = delta = .05, against the number of classes, rho and
@@ -15,7 +15,6 @@ distort least and no promise. Laplace noise is pure, as in the paper, or uses al
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -132,7 +131,9 @@ def line(label: str, found: dict[str, float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="ten repeats")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(repeats=10)
     arguments = parser.parse_args()
     tables: dict[str, list[Setting]] = {
         name: [{**DEFAULT, name: value} for value in values] for name, values in FIGURE.items()
@@ -145,19 +146,13 @@ def main() -> None:
         for c in (2, 5, 10)
         for m in (1000, 10_000, 100_000)
     ]
-    results = {}
     for name, settings in tables.items():
-        if not arguments.json:
-            heading("eps delta c m" if name == "beyond" else name)
+        heading("eps delta c m" if name == "beyond" else name)
         for at in settings:
             found = distortions(at, arguments.repeats)
-            results.setdefault(name, []).append({**at, "distortion": found})
             shown = ("epsilon", "delta", "c", "m") if name == "beyond" else (name.split(",")[0],)
             label = " ".join(f"{at[key]:g}" for key in shown)
-            if not arguments.json:
-                line(label, found)
-    if arguments.json:
-        print(json.dumps(results))
+            line(label, found)
 
 
 if __name__ == "__main__":

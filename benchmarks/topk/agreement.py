@@ -112,7 +112,7 @@ def main() -> None:
         for wanted in AGREEMENT[1::3] if arguments.quick else AGREEMENT:
             data = agreeing(name, setting, wanted)
             if data is None:
-                print(f"{name} is left out: it is not in the folder of data")
+                print(f"left out: {name} is not in the folder of data")
                 break
             print_row(wanted, data, setting, 2 if arguments.quick else N_DRAWS)
 

@@ -26,8 +26,6 @@ from methods import (
     UNKNOWN_DOMAIN,
     Cells,
     Method,
-    new_figure,
-    picture_path,
     recalls,
     shown,
     with_best,
@@ -50,25 +48,6 @@ def measured(
     return with_best(found)
 
 
-def draw(tables: dict[tuple[int, str], Cells], headings: list[str], name: str) -> None:
-    """A line for each method over the blocks, a panel for each k and domain."""
-    figure = new_figure(10, 3.2 * len(K))
-    if figure is None:
-        return
-    axes = figure.subplots(len(K), 2, squeeze=False, sharex=True, sharey=True)
-    for (k, domain), found in tables.items():
-        ax = axes[K.index(k), int(domain == "known")]
-        for line, cells in found.items():
-            means, deviations = np.transpose(cells)
-            ax.errorbar(headings, means, deviations, marker="o", capsize=2, label=line)
-        ax.set_title(f"k = {k}, states {domain}", fontsize=9)
-        ax.set_ylim(0, 1.05)
-        ax.legend(fontsize=6)
-    path = picture_path(name)
-    figure.savefig(path, dpi=100)
-    print(f"\npicture: {path}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
@@ -85,7 +64,6 @@ def main() -> None:
     n_trials = arguments.trials
     epsilon, delta = arguments.epsilon, arguments.delta
     headings = [f"days {start + 1}-{start + BLOCK}" for start in range(0, len(days), BLOCK)]
-    tables = {}
     for k in K:
         ordered = -np.sort(-days, axis=1)
         gaps = (ordered[:, k - 1] - ordered[:, k]).reshape(-1, BLOCK)
@@ -98,10 +76,9 @@ def main() -> None:
         print(f"{'median gap after k':26s}" + "".join(f"   {gap:<11.0f}" for gap in medians))
         for domain, methods in (("unknown", UNKNOWN_DOMAIN), ("known", KNOWN_DOMAIN | ONE_ITEM)):
             print(f"states {domain}")
-            found = tables[k, domain] = measured(methods, days, k, epsilon, delta, n_trials)
+            found = measured(methods, days, k, epsilon, delta, n_trials)
             for line, cells in found.items():
                 print(f"{line:26s}{shown(cells)}", flush=True)
-    draw(tables, headings, "topk_days.png")
 
 
 if __name__ == "__main__":

@@ -17,15 +17,12 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
 from histograms import CHECKINS, N_PEOPLE, TIMES, Counts, checkins, scaled
 from methods import (
     KNOWN_DOMAIN,
     UNKNOWN_DOMAIN,
     Cells,
     Method,
-    new_figure,
-    picture_path,
     recalls,
     shown,
     with_best,
@@ -61,33 +58,6 @@ def measured(methods: dict[str, Method], counts: Counts, delta: float, n_trials:
     return with_best(found)
 
 
-def draw(tables: dict[tuple[str, str], Cells]) -> None:
-    """Bars by method, one panel for each set and domain."""
-    titles = list(dict.fromkeys(title for title, _ in tables))
-    figure = new_figure(10, 2.4 * len(titles))
-    if figure is None:
-        return
-    axes = figure.subplots(len(titles), 2, squeeze=False, sharey=True)
-    cells = [f"{k}\n{epsilon:g}" if k == K[1] else f"{k}" for epsilon in EPSILONS for k in K]
-    for (title, domain), found in tables.items():
-        ax = axes[titles.index(title), int(domain == "known")]
-        width = 0.8 / len(found)
-        for number, (name, line) in enumerate(found.items()):
-            at = np.arange(len(line)) + (number - (len(found) - 1) / 2) * width
-            means, deviations = np.transpose(line)
-            ax.bar(at, means, width, yerr=deviations, label=name, error_kw={"lw": 0.6})
-        ax.set_xticks(range(len(cells)), cells)
-        ax.set_title(f"{title}, items {domain}", fontsize=9)
-        ax.set_ylim(0, 1.05)
-    for ax in axes[-1]:
-        ax.set_xlabel("k and, below, epsilon")
-    for ax, place in zip(axes[0], ("left", "right"), strict=True):
-        figure.legend(*ax.get_legend_handles_labels(), loc=f"outside lower {place}", fontsize=8)
-    path = picture_path("topk_fixed_k.png")
-    figure.savefig(path, dpi=100)
-    print(f"\npicture: {path}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
@@ -102,7 +72,6 @@ def main() -> None:
     sets = {name: (name, checkins(name), N_PEOPLE[name]) for name in CHECKINS}
     sets |= {f"{name} x {times}": (name, *scaled(name)) for name, times in TIMES.items()}
     n_trials = arguments.trials
-    tables = {}
     for title, (name, counts, people) in sets.items():
         delta = 1 / people if arguments.delta == "people" else float(arguments.delta)
         print(
@@ -115,10 +84,9 @@ def main() -> None:
             print(f"{'paper, ' + line:26s}" + "".join(f"   {mean:.2f}       " for mean in figures))
         for domain, methods in (("unknown", UNKNOWN_DOMAIN), ("known", KNOWN_DOMAIN)):
             print(f"items {domain}")
-            found = tables[title, domain] = measured(methods, counts, delta, n_trials)
+            found = measured(methods, counts, delta, n_trials)
             for line, cells in found.items():
                 print(f"{line:26s}{shown(cells)}", flush=True)
-    draw(tables)
 
 
 if __name__ == "__main__":

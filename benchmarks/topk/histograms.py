@@ -60,11 +60,6 @@ def covid(n_days: int = 40, cumulative: bool = False) -> Counts | None:
     return days.loc[FIRST_DAY:].to_numpy(dtype=np.int64)[:n_days]
 
 
-def two_heights(k: int, n_bins: int, high: int, low: int) -> Counts:
-    """k bins of one height, the others lower."""
-    return np.where(np.arange(n_bins) < k, high, low).astype(np.int64)
-
-
 def recall(found: Collection[int], counts: Counts, k: int) -> float:
     """Share of the true top k that was found; whatever ties with the last of them counts."""
     if not len(found):

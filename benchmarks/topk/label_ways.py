@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from secretballot.accounting import PrivacyAccountant, RenyiCost, price_plan
+from secretballot.accounting import RenyiCost
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import (
     BinaryVoting,
@@ -30,8 +29,6 @@ from ballots import Ballots, load_ballots, simulated
 DELTA, N_ROWS, N_DRAWS = 1e-5, 100, 5
 #: Labels of the set that is simulated altogether.
 DENSE = 400
-#: Votes of a plan whose price is looked for.
-MOST_PLAYED = 5_000
 SHARES = (0.2, 0.35, 0.5)
 #: Grids: noise grows by this much a step, between these shares of the number of teachers.
 STEP, LEAST, MOST = 1.12, 0.002, 2.0
@@ -133,27 +130,6 @@ def by_rho(mechanism: StableTopK, counts: NDArray[Any]) -> float:
     return rho + 2 * math.sqrt(rho * math.log(2 / DELTA))
 
 
-def game(mechanism: Mechanism, counts: NDArray[Any], about: float) -> float:
-    """Return the price of a plan of all rows; 0 where that takes minutes."""
-    n_rows, n_labels = counts.shape
-    if isinstance(mechanism, StableTopK):
-        price = price_plan(mechanism, n_rows, n_columns=n_labels)
-        return float(price.epsilon(DELTA))  # type: ignore[union-attr]
-    if not isinstance(mechanism, BinaryVoting) or n_rows * n_labels > MOST_PLAYED:
-        return 0.0
-
-    def excess(log_epsilon: float) -> float:
-        accountant = PrivacyAccountant(math.exp(log_epsilon), DELTA)
-        make = partial(BinaryVoting, n_votes=mechanism.n_votes, weight=mechanism.weight)
-        least = accountant.calibrate(lambda s: make(sigma=s), n_rows, n_columns=n_labels)
-        return math.log(least.sigma / mechanism.sigma)
-
-    high = math.log(about)
-    if excess(high) > 0:  # a budget of mu^2 is no better than Renyi divergences
-        return 0.0
-    return math.exp(brentq(excess, high - 0.6, high, xtol=0.002))
-
-
 # ----- the ways
 
 
@@ -198,33 +174,6 @@ def fixed(k: int, s: float) -> ExponentialTopK:
     return ExponentialTopK(rho=1 / s**2, k=k)
 
 
-def helps(data: Ballots, setting: Setting) -> Iterator[Way]:
-    """StableTopK with what is public about rows."""
-    counts, n, size = data.ballots.sum(axis=1, dtype=np.int64), setting.n_teachers, setting.size
-    for share in SHARES:
-        yield Way("plain", stable(share), counts, exact)
-        yield Way("empty set too", stable(share, n_votes=n), counts, exact)
-        yield Way("Gaussian choice", stable(share, selector="gaussian"), counts, exact)
-        for most in (size + size // 2, 2 * size, 3 * size):
-            yield Way(f"k_max {most}", stable(share, k_max=most), counts, exact)
-            for each in (0.01, 0.03, 0.1):
-                prior = tuple(-each * n * abs(j - size) for j in range(1, most + 1))
-                more = {"k_max": most, "regularizer": prior}
-                yield Way(f"prior {each:g} n", stable(share, **more), counts, exact)
-        near = tuple(0.0 if 2 * j >= size else -math.inf for j in range(1, 2 * size + 1))
-        for each in (0.0, 0.01, 0.1, math.inf):
-            wanted = stable(share, k=size, regularizer=each * n)
-            yield Way(f"k {size}, lambda {each:g} n", wanted, counts, exact)
-        only = stable(share, k_max=2 * size, regularizer=near)
-        yield Way(f"sizes {-(-size // 2)} to {2 * size}", only, counts, exact)
-
-
-def fewer(data: Ballots, setting: Setting) -> Iterator[Way]:
-    """What is compared on other ballots."""
-    wanted = ("Binary, ours", "tau, ours", "StableTopK, ours", "ExponentialTopK, ours")
-    return (way for way in methods(data, setting) if way.name in wanted)
-
-
 # ----- how much noise
 
 
@@ -238,8 +187,6 @@ class Found(NamedTuple):
 
 
 Points = list[tuple[float, Scores]]
-#: Of each method its ways, and their scores by noise.
-Curves = dict[str, list[tuple[Way, Points]]]
 
 
 def scored(way: Way, noise: float, truth: NDArray[Any], n_draws: int) -> Scores:

@@ -1,6 +1,6 @@
 """EXP3's shape: what epsilon labels a pool of rows as well, by how labels are chosen.
 
-    python benchmarks/topk/labels.py [SET ...] [--only PART ...] [--quick]
+    python benchmarks/topk/labels.py [SET ...] [--quick]
 
 The paper, on CelebA at equal accuracy: Binary PATE over 10, PATE-tau 7.7, StableTopK 3.6. Its
 teachers, rows, noise and delta are lost; here: 100 public rows, delta 1e-5 for all of them, and
@@ -26,9 +26,7 @@ mu^2), where that takes seconds. "Known" charges hold for these votes only, and 
 A ballot is replaced, but in lines with "added": there a voter is added or removed, as in the
 paper; one that is not there moves a label's gap by 1 (Binary), which is not so for clipped ballots.
 
-Parts: methods; helps (StableTopK with the empty set, few sizes, a prior on sizes, a wanted k, other
-noise); ballots (teachers that call more or fewer labels present, more and fewer teachers; targets
-are still those of the set). All takes a quarter of an hour.
+All takes some five minutes.
 
 What is seen: how far ballots agree decides (agreement.py; here CelebA's agree to .90, those of the
 dense set to .88). At this agreement the paper's order comes back on the dense set at one target,
@@ -38,8 +36,7 @@ cheaper than StableTopK without a wanted k wherever it reaches the target, and s
 rows have few labels.
 StableTopK releases a set as it is or nothing, for which gaps have to be some seven times the test's
 noise, where a vote on each label may err now and then. It is of use where a majority calls too few
-labels (bibtex), and beats Binary where labels are many (corel5k with a small k_max or a prior). The
-empty set helps little.
+labels (bibtex), and beats Binary where labels are many.
 """
 
 from __future__ import annotations
@@ -53,21 +50,16 @@ import numpy as np
 from label_ways import (
     N_DRAWS,
     Ballots,
-    Curves,
     Mechanism,
+    Points,
     Setting,
     Way,
     balanced,
     curve,
-    exact,
-    fewer,
-    game,
-    helps,
     least,
     methods,
     scores,
 )
-from methods import new_figure, picture_path
 from numpy.typing import NDArray
 
 from secretballot.mechanisms import ExponentialTopK, StableTopK, TauVoting, clip_ballots
@@ -79,25 +71,6 @@ SETTINGS = {
     "corel5k": Setting(200, 0.0, 5, (3.0, 4.0, 5.0), 4),
     "bibtex": Setting(200, 1.5, None, (8.0, 12.0, 16.0, 24.0, 32.0), 2),
     "dense": Setting(400, 1.5, None, (50.0, 75.0, 100.0, 150.0), 100),
-}
-#: Other ballots, by set.
-OTHERS = {
-    "celeba": [SETTINGS["celeba"]._replace(n_teachers=n) for n in (200, 400, 1_600)],
-    "corel5k": [
-        SETTINGS["corel5k"]._replace(lift=1.0),
-        SETTINGS["corel5k"]._replace(lift=1.5, max_positives=None),
-        SETTINGS["corel5k"]._replace(max_positives=3, taus=(2.0, 3.0)),
-        SETTINGS["corel5k"]._replace(n_teachers=100),
-        SETTINGS["corel5k"]._replace(n_teachers=400),
-    ],
-    "bibtex": [
-        SETTINGS["bibtex"]._replace(lift=1.0),
-        SETTINGS["bibtex"]._replace(lift=2.5),
-        SETTINGS["bibtex"]._replace(lift=0.0, max_positives=3, taus=(1.0, 2.0, 3.0)),
-        SETTINGS["bibtex"]._replace(n_teachers=100),
-        SETTINGS["bibtex"]._replace(n_teachers=400),
-    ],
-    "dense": [],
 }
 
 
@@ -147,18 +120,16 @@ def without_noise(data: Ballots, setting: Setting) -> dict[str, float]:
 
 
 def table(
-    data: Ballots, ways: Iterable[Way], n: int, targets: dict[str, float], quick: bool, games: bool
-) -> Curves:
-    """Print the least epsilon of each method for each target; return the ways that were picked."""
-    n_draws = 2 if quick else N_DRAWS
-    curves: Curves = {}
+    data: Ballots, ways: Iterable[Way], n: int, targets: dict[str, float], n_draws: int
+) -> None:
+    """Print the least epsilon of each method for each target."""
+    curves: dict[str, list[tuple[Way, Points]]] = {}
     for way in ways:
         curves.setdefault(way.name, []).append((way, curve(way, data.truth, n, n_draws)))
-    chosen: Curves = {}
     for title, target in targets.items():
         measure = title.split()[1]
         print(
-            f"\n  {title} {target:.3f}{'':>13s}{'epsilon':>8s}{'game':>8s}{'ACC':>8s}{'F1':>7s}"
+            f"\n  {title} {target:.3f}{'':>13s}{'epsilon':>8s}{'ACC':>8s}{'F1':>7s}"
             f"{'answered':>10s}{'ACC':>8s}{'F1':>7s}  noise"
         )
         for name, tried in curves.items():
@@ -166,18 +137,13 @@ def table(
             if found is None:
                 print(f"  {name:30s}   never")
                 continue
-            chosen.setdefault(name, [each for each in tried if each[0] is found.way])
-            mechanism, counts = found.way.make(found.noise), found.way.counts
-            played = games and found.way.charge is exact and game(mechanism, counts, found.epsilon)
-            shown = f"{played:8.2f}" if played else f"{'-':>8s}"
             print(
-                f"  {name:30s}{found.epsilon:8.2f}{shown}{found.scores.ACC:8.4f}"
+                f"  {name:30s}{found.epsilon:8.2f}{found.scores.ACC:8.4f}"
                 f"{found.scores.F1:7.3f}{found.scores.answered:10.2f}"
                 f"{found.scores.ACC_answered:8.4f}{found.scores.F1_answered:7.3f}"
-                f"  {picked(mechanism)}",
+                f"  {picked(found.way.make(found.noise))}",
                 flush=True,
             )
-    return chosen
 
 
 def picked(mechanism: Mechanism) -> str:
@@ -190,71 +156,29 @@ def picked(mechanism: Mechanism) -> str:
     return f"sigma {mechanism.sigma:.3g}{tau}"
 
 
-def draw(pictures: dict[str, Curves], truths: dict[str, NDArray[Any]]) -> None:
-    """F1 against epsilon, a panel for each set; tau and the like as picked for the first target."""
-    figure = new_figure(5.5 * len(pictures), 4.5)
-    if figure is None:
-        return
-    panels = figure.subplots(1, len(pictures), squeeze=False)[0]
-    for ax, (name, curves) in zip(panels, pictures.items(), strict=True):
-        for line, tried in curves.items():
-            if "known" in line:
-                continue
-            every = [
-                (way.charge(way.make(noise), way.counts), found.F1)
-                for way, points in tried
-                for noise, found in points[::3]
-            ]
-            seen = sorted(pair for pair in every if 0.2 < pair[0] < 100)
-            if seen:
-                epsilons, values = zip(*seen, strict=True)
-                style = "--" if "published" in line else "-"
-                ax.plot(epsilons, np.maximum.accumulate(values), style, label=line)
-        ax.set(xscale="log", xlabel=f"epsilon, {len(truths[name])} rows", ylabel="F1", title=name)
-        ax.legend(fontsize=6)
-    path = picture_path("topk_labels.png")
-    figure.savefig(path, dpi=100)
-    print(f"\npicture: {path}")
-
-
-PARTS = ("methods", "helps", "ballots")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETTINGS))
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
-    parser.add_argument("--quick", action="store_true", help="two draws, no games, methods only")
+    parser.add_argument("--quick", action="store_true", help="two draws, two sets")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["celeba", "corel5k"])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # noise that drowns votes, sets that never pass
-    quick, pictures, truths = arguments.quick, {}, {}
     for name in arguments.sets or SETTINGS:
         setting = SETTINGS[name]
         data = setting.load(name)
         if data is None:
-            print(f"{name} is left out: it is not in the folder of data")
+            print(f"left out: {name} is not in the folder of data")
             continue
         print(
             f"\n{name}: {setting}; {data.truth.shape[1]} labels, {data.truth.sum(1).mean():.1f} "
             f"a row; {data.ballots.sum(2).mean():.1f} a ballot"
         )
-        truths[name], targets = data.truth, without_noise(data, setting)
+        targets = without_noise(data, setting)
         if name in ("corel5k", "bibtex"):
             targets = {title: each for title, each in targets.items() if "F1" in title}
-        n = setting.n_teachers
-        if "methods" in arguments.only:
-            ways = methods(data, setting)
-            pictures[name] = table(data, ways, n, targets, quick, games=not quick)
-        if "helps" in arguments.only and not quick:
-            table(data, helps(data, setting), n, targets, quick, games=False)
-        for other in OTHERS[name] if "ballots" in arguments.only and not quick else ():
-            again = other.load(name)
-            assert again is not None
-            print(f"\n{name}: {other}; {again.ballots.sum(2).mean():.1f} a ballot")
-            without_noise(again, other)
-            table(again, fewer(again, other), other.n_teachers, targets, quick, games=False)
-    if pictures:
-        draw(pictures, truths)
+        n_draws = 2 if arguments.quick else N_DRAWS
+        table(data, methods(data, setting), setting.n_teachers, targets, n_draws)
 
 
 if __name__ == "__main__":

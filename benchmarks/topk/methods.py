@@ -2,7 +2,7 @@
 
 A method is a function of (counts, k, epsilon, delta, n_queries, rng) that returns the indices it
 found; its budget is for n_queries such calls. Add a method to a table here and it is in all of
-that table's pictures. StableTopK's lambda is public and its value in the paper is lost: several are
+both benchmarks. StableTopK's lambda is public and its value in the paper is lost: several are
 tried, and what the best of them finds in each cell is more than anyone could count on.
 
 Delta is halved as in the paper: one half for tests that pass wrongly, one for the conversion.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -152,20 +151,3 @@ def with_best(found: Mapping[str, list[tuple[float, float]]]) -> Cells:
 
 def shown(cells: list[tuple[float, float]]) -> str:
     return "".join(f"   {mean:.2f} ({deviation:.2f})" for mean, deviation in cells)
-
-
-def picture_path(name: str) -> Path:
-    """Where a picture goes: the output folder of the checkout."""
-    folder = Path(__file__).resolve().parents[2] / "output"
-    folder.mkdir(exist_ok=True)
-    return folder / name
-
-
-def new_figure(width: float, height: float):
-    """A figure of matplotlib, or None, said so, where it is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        print("no picture: matplotlib is not installed")
-        return None
-    return Figure(figsize=(width, height), layout="constrained")

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sparse_vector import SparseVectorTopK
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
@@ -28,7 +27,7 @@ from secretballot.mechanisms import (
 #: Parts of delta for failures of all queries; nearly all of it where nothing else needs any.
 HALF, NEARLY = 0.5, 0.999
 #: Draws that are purely private but for these.
-PURE = ("exponential", "joint", "limited domain", "sparse vector")
+PURE = ("exponential", "joint", "limited domain")
 #: Ours that looks at sets of other sizes too.
 OURS, LAMBDAS = "ours, StableTopK, lambda ", (4, 32, 128)
 ALONE = f"{OURS}none, no draws"
@@ -43,12 +42,14 @@ def made(name: str, k: int, epsilon: float, delta: float, n_queries: int) -> Top
     A plan of purely private draws is priced in both kinds of budget, and the better one taken.
     """
     half, whole = HALF * delta / n_queries, NEARLY * delta / n_queries
-    pairs = PrivacyAccountant(epsilon, delta, order=math.inf)
+    pairs = PrivacyAccountant(epsilon, delta, relation="add_remove", order=math.inf)
     basic = pairs.calibrate(maker(name, k, whole if name in PURE else half), n_queries)
     if name not in PURE:
         return basic
     # Of what is set aside, a budget of mu^2 keeps half for later plans.
-    accountant = PrivacyAccountant(epsilon, delta, approximation_delta=HALF * delta)
+    accountant = PrivacyAccountant(
+        epsilon, delta, relation="add_remove", approximation_delta=HALF * delta
+    )
     plan = accountant.calibrate(maker(name, k, 0.4 * half), n_queries)
     return max(basic, plan, key=noise_of)
 
@@ -78,9 +79,6 @@ def maker(name: str, k: int, failures: float) -> Callable[[float], TopK]:
         ),
         "limited domain": lambda s: LimitedDomainTopK(
             rho=1 / s**2, delta_t=failures / k, **further, **given
-        ),
-        "sparse vector": lambda s: SparseVectorTopK(
-            epsilon=1 / s, delta_t=failures, k_max=k, **given
         ),
     }[name]
 
@@ -115,7 +113,6 @@ UNKNOWN = {
     **{f"{OURS}{each}": partial(found, name=f"{OURS}{each} unknown") for each in LAMBDAS},
     "ours, StableTopK": partial(found, name="stable, items unknown"),
     "ours, LimitedDomainTopK": partial(found, name="limited domain"),
-    "ours, SparseVectorTopK": partial(found, name="sparse vector"),
 }
 #: Where a person is in one count of each histogram only.
 ONE_ITEM = {"ours, GaussianTopK": partial(found, name="gaussian, one item each")}

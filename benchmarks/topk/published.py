@@ -1,4 +1,4 @@
-"""Private top-k as others have published it: what `fixed_k.py`, `days.py` and `many.py` run.
+"""Private top-k as others have published it: what `fixed_k.py` and `days.py` run.
 
 Written from the papers' formulas, with the papers' own charges. One person is added or removed and
 changes each count by at most 1, any number of counts. Counts are integers by item; what comes back

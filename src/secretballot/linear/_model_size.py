@@ -11,8 +11,7 @@ from secretballot.accounting import epsilon_factor
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant, Scope
 
-#: Bins grow as a power of the signal-to-noise ratio; the constants are measured
-#: (`benchmarks/equal_epsilon/rule.py` prints others beside them).
+#: Bins grow as a power of the signal-to-noise ratio; the constants are measured.
 _FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
 
 #: Public rows for each bin, of at least so many rows: reference rows are never fewer.
@@ -24,7 +23,7 @@ DECLARED_SIZE = 400
 _ALL_BINS = 512
 
 #: Signal-to-noise ratio of a class from which kernels have a width of 1, and their least width; the
-#: constants are measured (`benchmarks/equal_epsilon/class_features.py --widths`).
+#: constants are measured.
 _FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
 
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant

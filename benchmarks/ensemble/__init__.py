@@ -1,1 +1,0 @@
-"""What `fit` takes beside a bare loop over the same teachers."""
