@@ -13,7 +13,6 @@ import pytest
 from benchmarks.proportions.distortion import DEFAULT, distortions
 from examples.labels_against_epsilon import DELTA, SIGMA, labels
 from scipy.special import ndtri
-from tests._fakes import calibrated
 from tests.games._references import tied
 
 from secretballot.__main__ import main
@@ -199,12 +198,6 @@ def test_distortions(heading):
             assert np.isnan(value) if cell == "can't" else agrees(cell, value), (setting, column)
 
 
-def lost_by_renyi():
-    _, rows = table("docs/theory/game.md", "Labels of two classes")
-    renyi, game = ([int(cell.replace(",", "")) for cell in row[1:]] for row in rows[-2:])
-    return [100 * np.mean([1 - r / g for r, g in zip(renyi, game, strict=True)])]
-
-
 def first_tie_too_many():
     ratio = np.sqrt(2) / SIGMA
     ties = (n for n in range(1, 400) if tied(n, ratio, np.log(2), ratio / 2) > DELTA)
@@ -217,11 +210,6 @@ def three_classes_beyond_two(n_rows):
         for n_classes in (2, 3)
     )
     return [100 * (three / two - 1)]
-
-
-def noise_of_1000_rows(**pricing):
-    plan = {"epsilon": 1, "delta": DELTA, "n_rows": 1000, "n_columns": 2}
-    return [calibrated(GNMax, **plan, **pricing).sigma]
 
 
 def paid_of_noisy_counts():
@@ -248,7 +236,6 @@ def even_bags():
 @pytest.mark.parametrize(
     ("name", "sentence", "compute"),
     [
-        ("docs/theory/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
         ("docs/theory/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
         (
             "docs/theory/game.md",
@@ -259,17 +246,6 @@ def even_bags():
             "docs/theory/game.md",
             r"with 10 rows, and by ([\d.]+) % with 40",
             partial(three_classes_beyond_two, 40),
-            marks=pytest.mark.slow,
-        ),
-        (
-            "docs/theory/game.md",
-            r"it is [\d.]+ beside ([\d.]+), found",
-            partial(noise_of_1000_rows, order="renyi"),
-        ),
-        pytest.param(
-            "docs/theory/game.md",
-            r"it is ([\d.]+) beside [\d.]+, found",
-            partial(noise_of_1000_rows, order=math.inf),
             marks=pytest.mark.slow,
         ),
         (
