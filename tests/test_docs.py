@@ -160,17 +160,12 @@ def test_labels_against_epsilon():
     assert [cells for _, *cells in rows] == [[f"{n:,}" for n in counts] for counts in computed]
 
 
-def test_the_readme_quotes_the_page():
+def test_budgets_have_the_labels_of_the_game():
     _, priced = table("docs/theory/game.md", "Labels of two classes")
     _, rows = table("docs/topics/budgets.md", "Labels of two classes")
-    _, quoted = table("README.md", "Without a threshold")
     labels_of = {name: cells for name, *cells in rows}
     assert [labels_of[f"{name}, any batches"] for name in ("published accounting", "Renyi")] == [
         priced[i][1:] for i in (0, 3)
-    ]
-    names = ["published accounting, any batches", "Renyi, any batches", "Gaussian, 1 batch"]
-    assert [cells for _, *cells in quoted] == [
-        labels_of[name][1:] for name in (*names, "what nothing sound exceeds")
     ]
 
 
