@@ -81,7 +81,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without others of their section beside them have no use for a list of those.
-html_sidebars = {"index": [], "benchmarks": [], "start": []}
+html_sidebars = {"index": [], "benchmarks": []}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -11,7 +11,6 @@ from secretballot.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/guide").glob("*.md")}
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
@@ -25,19 +24,6 @@ def rows(page, heading):
             return [row.split(" | ")[0].strip("| ") for row in table[2:]]
         table.append(line)
     raise AssertionError(heading)
-
-
-def figures(page, start):
-    """Cells of the lines of a table that are about one thing, without its name."""
-    lines = (line.strip("|").split("|") for line in page.splitlines() if line.startswith("| "))
-    return [list(map(str.strip, cells)) for name, *cells in lines if name.strip().startswith(start)]
-
-
-@pytest.mark.parametrize("name", ["`PrivateLogistic", "the same without", "a student of 500"])
-def test_accuracies_are_the_readmes(name):
-    (quoted,) = figures(GUIDE["for-me.md"].partition("## What you get")[2], name)
-    (measured,) = figures(README.partition("which favours them:")[2], name)
-    assert quoted == [cell.split("/")[0].strip("* ") for cell in measured]
 
 
 def source_texts():

@@ -1,4 +1,4 @@
-"""Ensembles inside, behind and around other estimators: the pages composition.md and around.md."""
+"""Ensembles inside, behind and around other estimators: the page around.md."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """Trade-off functions of a budget: limits of any test that tells neighbouring data sets apart.
 
-Proofs: docs/theory/trade-off.md.
+Proofs: docs/theory/gaussian-budget.md.
 """
 
 from __future__ import annotations

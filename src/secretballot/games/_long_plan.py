@@ -34,7 +34,7 @@ _REFUND_SHARE = 0.995
 class LongPlan:
     """Price of many rows: the last by the game, each row before by the bound on one row.
 
-    The proof of the bound is in docs/theory/game-bounds.md ("Long plans").
+    The proof of the bound is in docs/theory/game.md ("Long plans").
 
     Attributes
     ----------

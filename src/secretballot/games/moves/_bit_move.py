@@ -86,7 +86,7 @@ class GapCells:
 class BitMove:
     """The best of all gaps x for q = Phi(x - ratio), bounded from above.
 
-    The proof of the bound is in docs/theory/game-bounds.md ("A noisy bit").
+    The proof of the bound is in docs/theory/game.md ("A noisy bit").
     """
 
     inner: Sequence[GapCells]

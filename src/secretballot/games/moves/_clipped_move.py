@@ -63,7 +63,7 @@ class ClippedPlay(Play[ClippedBits]):
         return self.move.n_labels is not None and self.move.n_labels > _MOST_LABELS
 
     def expand(self, node: Node) -> Node:
-        """Build the cheapest of three bounds (docs/theory/game-bounds.md, Clipped ballots)."""
+        """Build the cheapest of three bounds (docs/theory/game.md, Other moves)."""
         bound = _bit_bound(self.move)
         if bound is None:
             return node.with_move(NoisyVector(ratio=self.noisy_shift))

@@ -15,7 +15,7 @@ _FURTHEST = 8.5  # standard deviations; what lies beyond is added
 
 @dataclass(frozen=True)
 class GaussianPairMove:
-    """N(0, 1) against N(ratio, 1); exact at the nodes (docs/theory/game-bounds.md)."""
+    """N(0, 1) against N(ratio, 1); exact at the nodes (docs/theory/game.md)."""
 
     ratio: float
     grid: LossGrid

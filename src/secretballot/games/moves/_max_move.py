@@ -49,7 +49,7 @@ _LEAST_ZONE = 0.3125
 class MaxMove:
     """The best of all (u, v) of `_plane`, bounded from above.
 
-    The proof of the bound is in docs/theory/game-bounds.md ("A noisy maximum of three or more
+    The proof of the bound is in docs/theory/game.md ("A noisy maximum of three or more
     classes"). The bound is never above the `GaussianPairMove` with shift sqrt(2) r.
     """
 

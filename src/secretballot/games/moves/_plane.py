@@ -140,7 +140,7 @@ def _largest_eigenvalue(uu: Floats, uv: Floats, vv: Floats) -> Floats:
 def _curvature(u: Floats, v: Floats, ratio: float) -> tuple[Floats, Floats]:
     """Bound the second derivatives of e^z T from below, by -a - b |e^z - 1|; return a and b.
 
-    The argument is in docs/theory/game-bounds.md ("Curvature of the hockey stick").
+    The argument is in docs/theory/game.md ("Curvature of the hockey stick").
     """
     i_wins, i_wins_moved = _hessian(u, v), _hessian(u - ratio, v + ratio)
     change = [moved - unmoved for moved, unmoved in zip(i_wins_moved, i_wins, strict=True)]
@@ -328,7 +328,7 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
 def _bit_correction(z: Floats, shift: float, region: Region) -> Floats:
     """Bound e^z times the addition of a rare third outcome to the tent of a noisy bit.
 
-    The argument is in docs/theory/game-bounds.md ("A rare third outcome").
+    The argument is in docs/theory/game.md ("A rare third outcome").
     """
     most = region.beyond + shift
     width = region.rare_third / float(_density(most + 0.1))

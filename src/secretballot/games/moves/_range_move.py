@@ -59,7 +59,7 @@ class RatioCell:
 class RangeMove:
     """Two outcomes that shift the loss by t and by t - width, for the best t in [0, width].
 
-    Exact for the chords (docs/theory/game-bounds.md, "A draw with bounded range"). Groups of t that
+    Exact for the chords (docs/theory/game.md, "A draw with bounded range"). Groups of t that
     can't be best are bounded together, on some of the nodes.
     """
 

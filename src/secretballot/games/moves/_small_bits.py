@@ -34,7 +34,7 @@ class SmallBits:
 class SmallBitsMove:
     """The best of all gaps, bit after bit, bounded from above by noisy numbers.
 
-    The proof of the bound is in docs/theory/game-bounds.md ("Many small bits").
+    The proof of the bound is in docs/theory/game.md ("Many small bits").
     """
 
     bit: BitMove

@@ -43,7 +43,7 @@ class LimitedDomainTopK(ExponentialTopK):
 
     Notes
     -----
-    Rows that end early pay for fewer draws: see :doc:`/theory/top-k`.
+    Rows that end early pay for fewer draws: see :doc:`/theory/divergences`.
 
     References
     ----------
@@ -97,7 +97,7 @@ def floor_height(
     """Compute the floor for items that come from the data, given the largest count left out.
 
     Items that one person can move among the `k_max` largest weigh together less than `delta` of the
-    floor: see docs/theory/top-k.md.
+    floor: see docs/theory/divergences.md, "Items that come from the data".
     """
     n_moved = k_max
     if mechanism.max_items is not None:

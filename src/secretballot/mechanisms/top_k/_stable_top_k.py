@@ -114,7 +114,7 @@ class StableTopK(TopK):
     Counts have shape (n_rows, n_items), and so do outcomes: 1 for items of the set, 0 for others,
     -1 throughout a row without a release. The test is propose-test-release, charged as a noisy bit
     that moves by the sensitivity of its gap. The choice is charged by the range of a person's
-    changes of all gaps: see :doc:`/theory/top-k`.
+    changes of all gaps: see :doc:`/theory/divergences`.
 
     References
     ----------
