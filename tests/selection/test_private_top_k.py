@@ -353,7 +353,7 @@ def test_the_remedies_for_a_column(make):
     with pytest.raises(ValueError, match="Pass ") as refused:
         private_top_k(column, 2, accountant=budget(), share="rest")
     remedy = re.search(r"Pass (\S+) of a column", str(refused.value))[1]
-    counts = eval(remedy, {"column": column})  # noqa: S307 - it is the message's remedy
+    counts = eval(remedy, {"column": column})
     assert "domain='unknown'" in str(refused.value)
     found = private_top_k(counts, 2, accountant=budget(), share="rest", domain="unknown")
     assert found.items.tolist() == [25, 40]

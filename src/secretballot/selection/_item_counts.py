@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,8 +121,8 @@ class ItemCounts:
             raise ValueError(
                 "counts has totals that are not whole numbers: are they sums or means of amounts? "
                 "One person may change those by more than 1. Count people: "
-                "table[column].value_counts().to_dict(), or a matrix with people in rows and items in "
-                "columns. If each person adds a fraction, and at most so much to an item, pass "
+                "table[column].value_counts().to_dict(), or a matrix with people in rows and items "
+                "in columns. If each person adds a fraction, and at most so much to an item, pass "
                 f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
             )
 
@@ -165,8 +165,8 @@ def _check_no_column(counts: CountsInput) -> None:
             f"of items and counts{named}"
         )
     raise ValueError(
-        f"counts is a {type(counts).__name__}, which does not say what its cells are: answers would "
-        f"be taken for numbers of people, and rows would be named. Pass {remedy}; or "
+        f"counts is a {type(counts).__name__}, which does not say what its cells are: answers "
+        f"would be taken for numbers of people, and rows would be named. Pass {remedy}; or "
         "counts.to_numpy() if these are counts of items that go by their position."
     )
 
@@ -258,7 +258,8 @@ def _frame_numbers(frame: pd.DataFrame | pl.DataFrame) -> Numbers:
     table = np.asarray(frame)
     numeric = all(getattr(dtype, "kind", "O") in _NUMBERS for dtype in frame.dtypes)
     if table.dtype == object and numeric:
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+        of_pandas = cast("pd.DataFrame", frame)
+        return np.asarray(of_pandas.to_numpy(dtype=np.float64, na_value=np.nan))
     return table
 
 

@@ -145,8 +145,8 @@ default="stable"
     max_items : int, default=None
         Largest number of items that a person contributes to; "gaussian" needs it. None: any number.
     domain : {"known", "unknown"}, default="known"
-        "known": the list of items (a dict's keys, a matrix's columns) is public. "unknown": it comes
-        from the data, and only mechanisms are allowed that don't release one person's names.
+        "known": the list of items (a dict's keys, a matrix's columns) is public. "unknown": it
+        comes from the data, and only mechanisms are allowed that don't release one person's names.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row of a matrix; the accountant's unit is ``"owner"``. An owner counts
         once an item: with the largest entry of all its rows.
@@ -161,8 +161,8 @@ default="stable"
     ------
     ValueError
         If no amount is given, a person exceeds a limit, totals are not whole numbers (and
-        `max_contribution` is None), counts is a Series, the mechanism is not proven for an unknown domain, or owners and the accountant's unit don't
-        go together; nothing is spent.
+        `max_contribution` is None), counts is a Series, the mechanism is not proven for an unknown
+        domain, or owners and the accountant's unit don't go together; nothing is spent.
     BudgetExceededError
         If the remaining budget is too small, or less than `epsilon` or `share`.
 
