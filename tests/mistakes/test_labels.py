@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from tests.mistakes._mistake import (
@@ -249,6 +250,32 @@ def test_a_score_with_a_few_other_labels(fitted):
         confusion = fitted.confusion_private(X, few, share=0.2)
     assert confusion.accuracy < 0.8 < confusion.balanced_accuracy
     fitted.score_private(X, np.where(np.arange(N) % 200, LABELS, 9), share=0.05)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series([None, True, False], dtype=object),
+        pd.Series([np.nan, True, False], dtype=object),
+        pd.Series([None, True, False], dtype="boolean"),
+        pd.Series([None, 1, 0], dtype=object),
+        pd.Series([None, 1.0, 0.0], dtype=object),
+        pl.Series([None, True, False]),
+        np.array([None, True, False]),
+    ],
+    ids=["None", "NaN", "boolean", "whole numbers", "numbers", "polars", "array"],
+)
+@pytest.mark.parametrize("classes", [[False, True], [0, 1]])
+def test_the_remedy_of_missing_labels(make, y, classes):
+    y = y[np.where(np.arange(N) % 50, 2 - LABELS, 0)]
+    model = make(PrivacyAccountant(4.0, 1e-5), classes=classes)
+    with pytest.raises(ValueError, match="NaN or .*Leave rows without one out of X and y"):
+        model.fit(X, y, X_public=POOL)
+    assert not model.accountant.entries()
+    keep = pd.notna(np.asarray(y, dtype=object))
+    model.fit(X[keep], y.filter(keep) if isinstance(y, pl.Series) else y[keep], X_public=POOL)
+    assert model.score(X[keep], LABELS[keep] == 1) > 0.6
 
 
 @pytest.mark.parametrize("make", CLASSIFIERS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -59,6 +60,8 @@ def test_names_and_origin_of_bags_are_checked():
         (np.zeros((3, 2)), [0, 1], [1, 1], "X has 3 instances and y 2 labels"),
         (None, [[0], [1]], [1, 1], "one label for each instance"),
         (None, None, [1, 1], "X and y are both None"),
+        (None, [], [], "no instances, and so no bags"),
+        (pd.DataFrame({"place": []}), None, "place", "no instances, and so no bags"),
         (np.zeros((2, 2)), [0, 1], "place", "X is of type ndarray and has no names"),
         (None, [0, 1], ["a", None], "groups is missing .* for 1 of 2 instances, in the rows 1"),
         (None, np.ma.array([0, 1], mask=[0, 1]), [1, 1], "y is a masked array"),
@@ -70,8 +73,16 @@ def test_bad_groups(X, y, groups, message):
         Bags.from_groups(X, y, groups)
 
 
-def test_a_grouping_column_is_removed_from_features():
-    frame = pd.DataFrame({"a": [1, 2, 3], "place": ["s", "n", "s"]})
+def test_bags_have_a_name_each():
+    for bags in ({"X": None, "y": (np.zeros(2),)}, {"X": (np.zeros((2, 1)),), "y": None}):
+        with pytest.raises(ValueError, match="has 1 bags, and names has 0 names"):
+            Bags(**bags, names=())
+    assert repr(Bags.from_groups(None, [0, 1], [3, 4])[[]]) == "<Bags: none, formed by group>"
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_grouping_column_is_removed_from_features(make):
+    frame = make({"a": [1, 2, 3], "place": ["s", "n", "s"]})
     bags = Bags.from_groups(frame, [0, 1, 1], "place")
     assert bags.names == ("n", "s")
     assert [list(bag.columns) for bag in bags.X] == [["a"], ["a"]]

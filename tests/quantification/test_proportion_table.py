@@ -136,7 +136,7 @@ def test_aligned_bags_fit_estimators(estimator):
         (PLACE, FORMS["series"] * 100, "the share of bag 0 is 20"),
         (PLACE, {name: [0.5, 0.4] for name in NAMES}, "with sum 0.9"),
         (PLACE, dict(zip(NAMES, [[1, 0], [1, 0, 0], [1]], strict=True)), "must be a table"),
-        ("place", FORMS["series"], "has no names; give an array"),
+        ("place", FORMS["series"], "has no names; .* or an array with the group"),
     ],
 )
 def test_unmatched_ids_are_named(ids, table, message):

@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -62,11 +64,14 @@ def test_the_largest_gap_sets_the_number_of_items():
 @pytest.mark.parametrize(
     "counts",
     [
-        pd.Series(COUNTS, index=NAMES),
         dict(zip(NAMES, COUNTS.tolist(), strict=True)),
         pd.DataFrame(voters().toarray(), columns=NAMES),
+        pl.DataFrame(voters().toarray(), schema=NAMES),
+        pl.DataFrame(voters().toarray(), schema=NAMES).with_columns(
+            pl.col(NAMES[0]).cast(bool) * 0
+        ),
     ],
-    ids=["series", "dict", "data frame"],
+    ids=["dict", "data frame", "polars", "polars of several types"],
 )
 @pytest.mark.parametrize("domain", ["known", "unknown"])
 def test_names_are_kept(counts, domain):
@@ -75,9 +80,9 @@ def test_names_are_kept(counts, domain):
 
 
 @pytest.mark.parametrize("domain", ["known", "unknown"])
-@pytest.mark.parametrize("kind", ["series", "dict", "data frame", "categories", "pairs", "mixed"])
+@pytest.mark.parametrize("kind", ["dict", "data frame", "polars", "categories", "pairs", "mixed"])
 def test_names_come_sorted_whatever_the_order_of_counts(kind, domain):
-    # The index of `value_counts()` is the ranking, which nothing was paid for.
+    # The order of `value_counts()` is the ranking, which nothing was paid for.
     ranked = np.argsort(-COUNTS, kind="stable")
     names = NAMES
     if kind == "pairs":
@@ -85,13 +90,14 @@ def test_names_come_sorted_whatever_the_order_of_counts(kind, domain):
     elif kind == "mixed":
         names = [name if at % 2 else at for at, name in enumerate(NAMES)]
     rows = dict(zip([names[at] for at in ranked], COUNTS[ranked].tolist(), strict=True))
-    if kind in ("series", "pairs", "mixed"):
-        counts = pd.Series(rows)
-    elif kind == "categories":
-        index = pd.CategoricalIndex(list(rows), categories=list(rows), ordered=True)
-        counts = pd.Series(list(rows.values()), index=index)
+    people = voters().toarray()[:, ranked]
+    if kind == "categories":
+        columns = pd.CategoricalIndex(list(rows), categories=list(rows), ordered=True)
+        counts = pd.DataFrame(people, columns=columns)
     elif kind == "data frame":
-        counts = pd.DataFrame(voters().toarray()[:, ranked], columns=list(rows))
+        counts = pd.DataFrame(people, columns=list(rows))
+    elif kind == "polars":
+        counts = pl.DataFrame(people, schema=list(rows))
     else:
         counts = rows
     released = private_top_k(counts, 3, accountant=budget(), domain=domain, share="rest")
@@ -199,7 +205,7 @@ def test_the_number_of_names_changes_nothing():
 def test_items_from_the_data_are_in_the_order_of_their_names():
     """Equal counts go by it, so that it may not say who brought an item first."""
     counts = {"b": 500, "a": 500, "nobody's": 0, "d": 2, "c": 500}
-    for table in (counts, dict(reversed(counts.items())), pd.Series(counts)):
+    for table in (counts, dict(reversed(counts.items()))):
         released = ItemCounts.from_input(table).contributed()
         assert list(released.names) == ["a", "b", "c", "d"]
         assert released.counts.tolist() == [500, 500, 500, 2]
@@ -218,9 +224,8 @@ def test_items_from_the_data_are_in_the_order_of_their_names():
 )
 def test_the_type_of_released_names_depends_on_no_other_name(index):
     """An index keeps all its categories and levels, and its type is that of all names together."""
-    released = private_top_k(
-        pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown", share="rest"
-    )
+    people = pd.DataFrame(voters().toarray(), columns=index)
+    released = private_top_k(people, accountant=budget(), domain="unknown", share="rest")
     assert type(released.items) is np.ndarray
     assert released.items.dtype == object
     assert sorted(released.items) == sorted(index[TOP])
@@ -309,16 +314,67 @@ def test_custom_mechanisms_and_functions_of_noise():
     )
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(400),
+        pd.Index(range(3, 1_203, 3), name="id"),
+        pd.Index([f"owner {at}" for at in range(400)]),
+        pd.MultiIndex.from_product([range(20), range(20)]),
+        pd.CategoricalIndex(range(400)),
+    ],
+    ids=["numbers", "a filtered frame", "owners", "levels", "categories"],
+)
+@pytest.mark.parametrize("length", [20, 400])
+@pytest.mark.parametrize("domain", ["known", "unknown"])
+def test_no_index_names_items(index, length, domain):
+    """The cells of a column are answers, and its index numbers rows or names people."""
+    column = pd.Series(np.repeat([25, 40, 61, 70], [8, 6, 4, 382]), index=index, name="age")[
+        :length
+    ]
+    accountant = budget(unit="owner" if isinstance(index[0], str) else "voter")
+    remedy = r"pd\.get_dummies" if accountant.unit == "owner" else r"value_counts\(\)\.to_dict\(\)"
+    for mechanism in ("stable", lambda noise: StableTopK(rho=1 / noise**2, delta_t=1e-8, k=3)):
+        for counts in (column, column.astype("Int64"), column.value_counts()):
+            with pytest.raises(ValueError, match=remedy):
+                private_top_k(
+                    *(counts, 3),
+                    accountant=accountant,
+                    mechanism=mechanism,
+                    share=0.5,
+                    domain=domain,
+                )
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize("make", [pd.Series, pl.Series])
+def test_the_remedies_for_a_column(make):
+    column = make([25] * 900 + [40] * 870 + [61, 70, None])
+    with pytest.raises(ValueError, match="Pass ") as refused:
+        private_top_k(column, 2, accountant=budget(), share="rest")
+    remedy = re.search(r"Pass (\S+) of a column", str(refused.value))[1]
+    counts = eval(remedy, {"column": column})
+    assert "domain='unknown'" in str(refused.value)
+    found = private_top_k(counts, 2, accountant=budget(), share="rest", domain="unknown")
+    assert found.items.tolist() == [25, 40]
+
+
+def test_columns_of_arrow_are_refused():
+    arrow = pytest.importorskip("pyarrow")
+    for counts in (arrow.array([900, 2]), arrow.chunked_array([[900, 2]])):
+        with pytest.raises(ValueError, match="a dict of items and counts"):
+            private_top_k(counts, 1, accountant=budget(), share="rest")
+    with pytest.raises(ValueError, match="whose types are not read"):
+        private_top_k(arrow.table({"a": [1, 0]}), 1, accountant=budget(), share="rest")
+
+
 ANSWERS = pd.DataFrame({"job": np.random.default_rng(1).integers(1, 6, 400), "hours": 0.25})
 
 
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        (ANSWERS["hours"], r"a Series with the index 0, 1, 2, \.\.\., 399"),
-        (ANSWERS["job"].astype(float), r"Pass column\.value_counts\(\)"),
-        (ANSWERS.groupby("job")["hours"].sum().add(0.1), "totals that are not whole numbers"),
-        (ANSWERS["job"].value_counts(normalize=True), "totals that are not whole numbers"),
+        (ANSWERS.groupby("job")["hours"].sum().add(0.1).to_dict(), "not whole numbers"),
         (ANSWERS["job"].value_counts(normalize=True).to_dict(), r"pass max_contribution="),
         (ANSWERS["hours"].to_numpy(), "totals that are not whole numbers"),
     ],
@@ -360,7 +416,7 @@ def test_totals_of_fractions_are_counted_where_the_caller_says_so():
         ({"counts": [[[1]]]}, "counts of shape"),
         ({"counts": ["many", "few"]}, "counts of shape"),
         ({"counts": []}, "holds no items"),
-        ({"counts": pd.Series([1, 2], index=["a", "a"])}, "names an item twice"),
+        ({"counts": pd.DataFrame([[1, 0]], columns=["a", "a"])}, "several columns of the name 'a'"),
         ({"counts": {"a": [1, 2], "b": [3, 4]}, "domain": "unknown"}, "counts of shape"),
         ({"counts": [[1, 2], [1]]}, "entries of different lengths"),
         ({"counts": np.ma.masked_array(COUNTS, COUNTS > 880)}, "masked array"),
@@ -405,7 +461,7 @@ def test_a_released_name_depends_on_no_other_name(names, other):
     def shown(index):
         released = next(
             item
-            for item in ItemCounts.from_input(pd.Series(1, index=index)).contributed().names
+            for item in ItemCounts.from_input(pd.DataFrame(1, [0], index)).contributed().names
             if item == names[0]
         )
         return repr(released), type(released), getattr(released, "unit", None)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -23,7 +24,15 @@ def budget(unit="owner", relation="add_remove"):
 
 
 @pytest.mark.parametrize(
-    "make", [np.asarray, sp.csr_array, sp.coo_array, pd.DataFrame, lambda table: table.astype(bool)]
+    "make",
+    [
+        np.asarray,
+        sp.csr_array,
+        sp.coo_array,
+        pd.DataFrame,
+        pl.DataFrame,
+        lambda table: table.astype(bool),
+    ],
 )
 def test_an_owner_counts_once_an_item(make):
     numbers = Owners.read(OF_OWNER, 4).of_row
@@ -106,6 +115,13 @@ def test_the_statement_says_what_was_counted(counts, said):
     accountant = budget("voter")
     private_top_k(counts, 3, accountant=accountant, share="rest")
     assert any(said in sentence for sentence in accountant.statement().assumptions)
+
+
+def test_visits_and_owners_of_polars():
+    visits = pl.DataFrame({"person": [*range(900), *range(900)], "place": ["park", "pool"] * 900})
+    places = visits["place"].to_dummies()
+    found = private_top_k(places, 2, accountant=budget(), owners=visits["person"], share="rest")
+    assert found.items.tolist() == ["place_park", "place_pool"]
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

@@ -143,7 +143,7 @@ def check_queries(
         check_names(getattr(ensemble, "feature_names_in_", None), table, name)
         table = matching_rows(ensemble, table, name)
     check_pool(ensemble.estimator, table, name)
-    return table if schema is None else schema.read(table, name).table
+    return table if schema is None else schema.read_queries(table, name)
 
 
 def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def _read_labels(y: Any) -> Any:
         return _indicators(table, table)
     _check_no_sets(y)
     _check_no_mixture(y)
-    y = column_or_1d(y, warn=True)
+    y = _typed(column_or_1d(y, warn=True))
     _check_none_missing(y)
     check_classification_targets(y)
     return y
@@ -76,6 +77,18 @@ def _check_none_missing(y: NDArray[Any]) -> None:
             + (" Is y a regression target? It must hold classes." if numbers else "")
             + f" {NOT_FOR_PUBLICATION}"
         )
+
+
+def _typed(y: NDArray[Any]) -> NDArray[Any]:
+    """Convert objects that are all booleans, or all numbers, as columns with missing cells hold."""
+    types = {type(label) for label in y} if y.dtype.kind == "O" else set()
+    if types and (types <= {bool, np.bool_} or all(map(_is_number, types))):
+        return np.array(y.tolist())
+    return y
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, Real) and not issubclass(kind, bool | np.bool_)
 
 
 def _label_table(y: Rows) -> NDArray[Any] | None:

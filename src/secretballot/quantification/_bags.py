@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,14 @@ from secretballot.quantification._bag_ids import array_of_values, bag_rows, enco
 from secretballot.quantification._bag_types import (
     BagId,
     BagIndex,
+    Frame,
     Instances,
     Integers,
     ProportionsTable,
     is_frame,
 )
 from secretballot.quantification._label_proportions import read_table
-from secretballot.schema import warn_repeated_rows
+from secretballot.schema import container_kind, warn_repeated_rows
 
 #: Of fewer instances, groups may be like the labels by chance.
 _FEWEST_COMPARED = 20
@@ -55,6 +57,12 @@ class Bags:
     def __post_init__(self) -> None:
         if self.formed_by not in ("group", "label"):
             raise ValueError(f"formed_by={self.formed_by!r} must be 'group' or 'label'.")
+        for name, values in (("X", self.X), ("y", self.y)):
+            if values is not None and len(values) != len(self.names):
+                raise ValueError(
+                    f"{name} has {len(values)} bags, and names has {len(self.names)} names; give "
+                    "each bag one."
+                )
 
     @classmethod
     def from_groups(
@@ -80,8 +88,9 @@ class Bags:
         Raises
         ------
         ValueError
-            If a group is missing (NaN, None, NA or NaT), or there isn't one for each instance; if
-            X, y and groups have the same index in other orders; or if groups are the labels.
+            If there are no instances; if a group is missing (NaN, None, NA or NaT), or there isn't
+            one for each instance; if X, y and groups have the same index in other orders; or if
+            groups are the labels.
 
         Examples
         --------
@@ -102,7 +111,10 @@ class Bags:
             ("groups", groups, y, "y"),
         ):
             check_row_order(name, values, other, reference)
-        names, codes = encode_ids("groups", groups, _count_instances(X, y))  # type: ignore[arg-type]
+        n_instances = _count_instances(X, y)
+        if not n_instances:
+            raise ValueError("there are no instances, and so no bags; give at least one instance.")
+        names, codes = encode_ids("groups", groups, n_instances)  # type: ignore[arg-type]
         if y is not None:
             warn_repeated_rows(
                 y if X is None else X, "y" if X is None else "X", "label", cells=False
@@ -266,6 +278,8 @@ class Bags:
         return replace(self, X=X, y=y, names=tuple(self.names[row] for row in rows))
 
     def __repr__(self) -> str:
+        if not len(self):
+            return f"<Bags: none, formed by {self.formed_by}>"
         # Not the labels: they are private.
         return (
             f"<Bags: {len(self)} bags of {self.sizes.min()} to {self.sizes.max()} instances, "
@@ -308,15 +322,19 @@ def _check_no_labels(codes: Integers, labels: NDArray[np.generic]) -> None:
 
 def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, ArrayLike]:
     """Return a data frame without one of its columns, and that column."""
-    if not is_frame(X) or np.ndim(X) != 2:  # type: ignore[arg-type]
+    library = container_kind(X)
+    if library not in ("pandas", "polars"):
         raise ValueError(
             f"groups={column!r} names a column, but X is of type {type(X).__name__} and has no "
-            "names; give an array with the group of each instance."
+            "names; give a data frame of pandas or polars, or an array with the group of each "
+            "instance."
         )
-    n_found = list(X.columns).count(column)
+    frame = cast("Frame", X)
+    n_found = list(frame.columns).count(column)
     if n_found != 1:
         raise ValueError(
             f"groups={column!r} is the name of {n_found or 'no'} column"
-            f"{'s' if n_found > 1 else ''} of X, which has {list(X.columns)!r}; name one."
+            f"{'s' if n_found > 1 else ''} of X, which has {list(frame.columns)!r}; name one."
         )
-    return X.drop(columns=column), X[column]  # type: ignore[return-value]
+    others = frame.drop(columns=column) if library == "pandas" else frame.drop(column)
+    return others, frame[column]  # type: ignore[return-value]

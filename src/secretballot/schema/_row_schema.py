@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.schema._cells import column_cells
 from secretballot.schema._column_schema import ColumnSchema
@@ -23,6 +24,7 @@ from secretballot.schema._frames import (
     container_kind,
     make_frame,
     public_table,
+    row_shape,
 )
 
 #: Largest numbers of rows and of cells of a sample.
@@ -208,6 +210,12 @@ class RowSchema:
         check_table(X, name, one_dimension=not self.shape)
         if not self.container:
             return ReadRows(X, {})
+        if not self.shape and (hasattr(X, "columns") or row_shape(X)):
+            raise ValueError(
+                f"{name} is a table, and {'the fit' if self.fitted else 'X_public'} had one cell a "
+                f"row, such as a text: pass one column, such as {name}['text'] of a data frame, or "
+                f"{name}[:, 0] of an array."
+            )
         if self.container == "numbers":
             return self._read_numbers(X, name)
         if issparse(X):
@@ -221,6 +229,24 @@ class RowSchema:
                 misfits[column.name] = missing
             cells.append(column.fill_missing(plain, missing))
         return ReadRows(self._table(cells), misfits)
+
+    def read_queries(self, X: ArrayLike, name: str = "X") -> Any:
+        """Convert rows that a fitted model is asked about, public ones or private ones of a score.
+
+        Where a row is one text, nothing is left of a row whose text is missing: it is refused.
+        """
+        table, misfits = self.read(X, name)
+        if not self.shape and self.container and self.columns[0].kind == "text":
+            if column_cells(X).dtype.kind in "biufc":
+                raise ValueError(f"{name} is a column of numbers, and the fit had one of texts.")
+            if misfits:
+                (missing,) = misfits.values()
+                raise ValueError(
+                    f"{name} has {int(missing.sum())} cells that are no texts, and the fit had "
+                    f"none: pass {name}.fillna('') ({name}.fill_null('') of polars), or leave "
+                    f"these rows out. {NOT_FOR_PUBLICATION}"
+                )
+        return table
 
     def _table(self, cells: list[NDArray[Any]]) -> Any:
         if self.container in ("pandas", "polars"):

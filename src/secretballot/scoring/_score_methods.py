@@ -62,7 +62,7 @@ class PrivatePredictor(NamedTuple):
 
     def predict(self, read_columns: Callable[[ArrayLike], ArrayLike], X: ArrayLike) -> NDArray[Any]:
         """Read private rows and predict them: None, which no label equals, where that fails."""
-        values, failed = self.answer(self.schema.read(read_columns(X)).table)
+        values, failed = self.answer(self.schema.read_queries(read_columns(X)))
         if failed.any():
             values = values.astype(object)
             values[failed] = None

@@ -6,31 +6,29 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
-from secretballot._row_order import is_plain
+from secretballot.schema import check_table, container_kind
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     from scipy.sparse import sparray, spmatrix
 
 _NUMBERS = "biuf"
-
-#: Longest Series of counts whose index may be 0, 1, 2 and so on, as that of a column of answers is.
-_MOST_NUMBERED = 30
 
 #: Binary places of the largest contribution that are added up.
 _PLACES = 20
 
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
-Names: TypeAlias = "NDArray[np.object_] | pd.Index"
+Names: TypeAlias = NDArray[np.object_]
 CountsInput: TypeAlias = (
-    "ArrayLike | Mapping[Hashable, float] | pd.DataFrame | pd.Series | sparray | spmatrix"
+    "ArrayLike | Mapping[Hashable, float] | pd.DataFrame | pl.DataFrame | sparray | spmatrix"
 )
 
 
@@ -54,8 +52,10 @@ class ItemCounts:
 
         `max_contribution` of a person to an item sets the grid to which fractions are rounded.
         With the number of each row's owner, an owner counts with the largest entry of its rows.
+        Items are named by a mapping, or by the columns of a data frame, and by nothing else.
         """
         check_unmasked("counts", counts)
+        _check_no_column(counts)
         if owner_of_row is not None:
             return _of_owners(counts, max_contribution, owner_of_row)
         if isinstance(counts, Mapping):
@@ -65,9 +65,7 @@ class ItemCounts:
             return _sum_sparse(counts, max_contribution)
         if hasattr(counts, "columns"):
             people = _sum_people(_frame_numbers(counts), max_contribution)
-            return replace(people, names=counts.columns)._checked()
-        if hasattr(counts, "index") and hasattr(counts, "to_numpy"):
-            return cls(counts.to_numpy(), counts.index)._checked()
+            return replace(people, names=_object_array(list(counts.columns)))
         table = _as_numbers(counts)
         if table.ndim == 2:
             return _sum_people(table, max_contribution)
@@ -76,13 +74,12 @@ class ItemCounts:
     def contributed(self) -> ItemCounts:
         """Select the items that somebody contributed to, in the order of their names.
 
-        Their names are objects: the type, levels and categories of an index depend on names that
-        are not released.
+        The type of a name does not depend on names that are not released.
         """
         if self.names is None:
             raise ValueError(
                 "domain='unknown' with items that have no names: their positions would be public. "
-                "Pass a Series or a dict; or domain='known' if the list of items is public."
+                "Pass a dict; or domain='known' if the list of items is public."
             )
         present = np.flatnonzero(self.counts)
         names = _object_array([_canonical_name(name) for name in self.names[present]])
@@ -124,8 +121,8 @@ class ItemCounts:
             raise ValueError(
                 "counts has totals that are not whole numbers: are they sums or means of amounts? "
                 "One person may change those by more than 1. Count people: "
-                "table[column].value_counts(), or a matrix with people in rows and items in "
-                "columns. If each person adds a fraction, and at most so much to an item, pass "
+                "table[column].value_counts().to_dict(), or a matrix with people in rows and items "
+                "in columns. If each person adds a fraction, and at most so much to an item, pass "
                 f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
             )
 
@@ -133,12 +130,8 @@ class ItemCounts:
         if self.counts.ndim != 1 or self.counts.dtype.kind not in _NUMBERS:
             raise ValueError(
                 f"counts of shape {self.counts.shape} and dtype {self.counts.dtype}: pass one "
-                "number for each item (an array, a Series, a dict), or a matrix with people in "
-                "rows."
-            )
-        if not getattr(self.names, "is_unique", True):
-            raise ValueError(
-                "counts names an item twice; add its counts up first, as by groupby(level=0).sum()."
+                "number for each item (a dict of items and counts, or an array), or a matrix with "
+                "people in rows."
             )
         return self
 
@@ -154,17 +147,28 @@ def is_matrix(counts: CountsInput) -> bool:
     return len(shape) == 2
 
 
-def check_names_items(counts: CountsInput) -> None:
-    """Refuse a long Series whose index numbers rows: its values are answers, and not counts."""
-    index: Any = getattr(counts, "index", None)
-    is_series = hasattr(counts, "to_numpy") and not hasattr(counts, "columns")
-    if is_series and hasattr(index, "nlevels") and len(index) > _MOST_NUMBERED and is_plain(index):
-        raise ValueError(
-            f"counts is a Series with the index 0, 1, 2, ..., {len(index) - 1}, as a column with "
-            "one answer for each row has: its values would be taken for numbers of people, and "
-            "rows would be named. Pass column.value_counts(), or counts.to_numpy() if these are "
-            "counts of items that go by their position."
+def _check_no_column(counts: CountsInput) -> None:
+    """Refuse a Series: its index may number rows, or hold the ids of people."""
+    if not hasattr(counts, "to_numpy") or hasattr(counts, "columns"):
+        return
+    remedy = "a dict of items and counts"
+    if container_kind(counts) == "column":
+        is_pandas = hasattr(counts, "index")
+        counted, named = (
+            ("column.value_counts().to_dict()", ", or counts.to_dict() if its index names items")
+            if is_pandas
+            else ("dict(column.drop_nulls().value_counts().iter_rows())", "")
         )
+        remedy = (
+            f"{counted} of a column with one answer for each row, and domain='unknown' unless the "
+            "list of all answers is public. If the cells are counts of items already, pass a dict "
+            f"of items and counts{named}"
+        )
+    raise ValueError(
+        f"counts is a {type(counts).__name__}, which does not say what its cells are: answers "
+        f"would be taken for numbers of people, and rows would be named. Pass {remedy}; or "
+        "counts.to_numpy() if these are counts of items that go by their position."
+    )
 
 
 def _of_owners(
@@ -180,7 +184,7 @@ def _of_owners(
     order = np.argsort(owner_of_row, kind="stable")
     starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
     items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
-    return replace(items, names=counts_given.columns)._checked() if is_frame else items
+    return replace(items, names=_object_array(list(counts_given.columns))) if is_frame else items
 
 
 def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:
@@ -248,12 +252,14 @@ def _as_numbers(counts: ArrayLike) -> Numbers:
         ) from error
 
 
-def _frame_numbers(frame: pd.DataFrame) -> Numbers:
+def _frame_numbers(frame: pd.DataFrame | pl.DataFrame) -> Numbers:
     """Convert a data frame to numbers, even with columns of different numeric types."""
+    check_table(frame, "counts")
     table = np.asarray(frame)
     numeric = all(getattr(dtype, "kind", "O") in _NUMBERS for dtype in frame.dtypes)
     if table.dtype == object and numeric:
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+        of_pandas = cast("pd.DataFrame", frame)
+        return np.asarray(of_pandas.to_numpy(dtype=np.float64, na_value=np.nan))
     return table
 
 

@@ -35,7 +35,6 @@ from secretballot.selection._item_counts import (
     CountsInput,
     ItemCounts,
     Names,
-    check_names_items,
     is_matrix,
 )
 from secretballot.selection._part_items import items_of_parts
@@ -70,9 +69,9 @@ class PrivateItems(NamedTuple):
 
     Attributes
     ----------
-    items : ndarray or Index of shape (n_items,)
-        Positions of an array's entries or a matrix's columns, or names, in sorted order. None if
-        nothing was released. An array of objects for an unknown domain.
+    items : ndarray of shape (n_items,)
+        Positions of an array's entries or a matrix's columns, or names (objects) of a dict or a
+        data frame's columns, in sorted order. None if nothing was released.
     released : bool
         False if nothing was released. A released set may be empty.
     """
@@ -113,11 +112,12 @@ def private_top_k(
 
     Parameters
     ----------
-    counts : array, Series, dict, data frame, sparse matrix or PrivateParts
-        One count for each item; or a matrix with people in rows and items in columns, which is
-        added up. With `owners`, a matrix whose rows are visits, purchases or the like, several of
-        one person, such as ``pd.get_dummies(visits["place"])``. Of `PrivateParts`, `y` is the
-        column of items, or one column for each item.
+    counts : dict, array, data frame, sparse matrix or PrivateParts
+        One count for each item, such as ``visits["place"].value_counts().to_dict()``; or a matrix
+        with people in rows and items in columns, which is added up. With `owners`, a matrix whose
+        rows are visits, purchases or the like, several of one person, such as
+        ``pd.get_dummies(visits["place"])``. Of `PrivateParts`, `y` is the column of items, or one
+        column for each item. A Series is refused: its index may number rows or hold people's ids.
     k : int, default=None
         Number of items. None: those above the largest gap between neighbouring counts.
     accountant : PrivacyAccountant
@@ -145,8 +145,8 @@ default="stable"
     max_items : int, default=None
         Largest number of items that a person contributes to; "gaussian" needs it. None: any number.
     domain : {"known", "unknown"}, default="known"
-        "known": the list of items (an index, a matrix's columns) is public. "unknown": it comes
-        from the data, and only mechanisms are allowed that don't release one person's names.
+        "known": the list of items (a dict's keys, a matrix's columns) is public. "unknown": it
+        comes from the data, and only mechanisms are allowed that don't release one person's names.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row of a matrix; the accountant's unit is ``"owner"``. An owner counts
         once an item: with the largest entry of all its rows.
@@ -161,9 +161,8 @@ default="stable"
     ------
     ValueError
         If no amount is given, a person exceeds a limit, totals are not whole numbers (and
-        `max_contribution` is None), a Series is a column of answers rather than counts of items,
-        the mechanism is not proven for an unknown domain, or owners and the accountant's unit don't
-        go together; nothing is spent.
+        `max_contribution` is None), counts is a Series, the mechanism is not proven for an unknown
+        domain, or owners and the accountant's unit don't go together; nothing is spent.
     BudgetExceededError
         If the remaining budget is too small, or less than `epsilon` or `share`.
 
@@ -264,7 +263,6 @@ def _read_items(
     counts: CountsInput, owners: ArrayLike | None, grid: float, accountant: PrivacyAccountant
 ) -> ItemCounts:
     owner_of_row = _owner_of_row(counts, owners, accountant)
-    check_names_items(counts)
     if owners is None and is_matrix(counts):
         warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
     return ItemCounts.from_input(counts, grid, owner_of_row)

@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.proportions.published_rule import calibrate_by_published_rule
 
@@ -151,7 +152,10 @@ PROMISE = {"mechanism": "dirichlet", "min_count": 10, "pseudo_count": 0.0}
         ([], {}, "no bag"),
         ([[0, 1], [0, 2]], {}, "the bag 1 has labels that are none of classes"),
         ([[0, 1], ["0", "1"]], {}, "the bag 1 has labels that are none of"),
-        ([[0, 1], [0, np.nan]], {}, "the bag 1 has labels that are none of"),
+        ([[0, 1], [0, np.nan]], {}, "the bag 1 has missing labels; leave"),
+        ([[0, 1], [None, "1"]], {}, "the bag 1 has missing labels; leave"),
+        ([[0, 1], pd.array([1, None], dtype="boolean")], {}, "the bag 1 has missing labels"),
+        (Bags.from_groups(None, [0, 1], [3, 4])[[]], {}, "no bag"),
         ([0, 1, 1], {}, "the bag 0 is not a list of labels.*; Bags.from_groups makes bags"),
         ([[[0, 1], [1]]], {}, "the bag 0 is not a list of labels"),
         ([[500, 300]], {}, "give labels rather than counts"),

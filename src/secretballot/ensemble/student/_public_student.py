@@ -11,6 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from secretballot._numbers import log_probabilities
+from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
@@ -131,6 +132,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         codes = dense_labels(self.estimator.predict(X))
+        _check_one_each(codes, X)
         unlabelled = codes < 0
         if unlabelled.any():
             # Semi-supervised students may predict -1, which is no class.
@@ -158,6 +160,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         if isinstance(self.classes, list):
             return label_probabilities(self.estimator, X, len(self.classes))
         learned = np.asarray(self.estimator.predict_proba(X))
+        _check_one_each(learned, X)
         codes = np.asarray(self.estimator.classes_)
         if len(codes) == len(self.classes_):
             return learned
@@ -178,3 +181,14 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
         return log_probabilities(self.predict_proba(X))
+
+
+def _check_one_each(predicted: NDArray[Any], X: Rows) -> None:
+    """Refuse rows that the student reads as another number of them: a table as its columns."""
+    n_rows = _num_samples(X)
+    if len(predicted) != n_rows:
+        raise ValueError(
+            f"the student predicts {len(predicted)} labels for {n_rows} rows. One that learned "
+            "from a column of texts reads a data frame as the names of its columns: pass the "
+            "column, such as X['text']."
+        )

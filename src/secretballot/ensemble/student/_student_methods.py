@@ -16,7 +16,7 @@ from secretballot._errors import GIVE_BUDGET
 from secretballot._numbers import log_probabilities
 from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._public_rows import matching_rows
+from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.schema import RowCalls, RowSchema, check_row_independence, choose_calls
 from secretballot.scoring import PrivatePredictor
@@ -114,8 +114,11 @@ class StudentMethods:
 
     def _student_rows(self, X: Rows) -> Any:
         """Return rows with the columns of the public ones; scikit-learn reads names alone."""
+        schema = self._row_schema
+        if schema is not None and schema.container in ("column", "list"):
+            return schema.read_queries(as_rows(X, "X"))
         table = matching_rows(self, X, "X")
-        return table if self._row_schema is None else self._row_schema.order_frame(table)
+        return table if schema is None else schema.order_frame(table)
 
     @_StudentMethod
     def predict(self, X: Rows) -> NDArray[Any]:

@@ -35,6 +35,13 @@ _TABLE_REMEDY = (
     "of secretballot.ensemble, for the student and for the teachers. "
 )
 
+#: Remedy for a column of texts.
+_COLUMN_REMEDY = (
+    "For a column of texts begin with a step that reads them, such as TfidfVectorizer(), in the "
+    "student and in the teachers, and fill missing texts: X.fillna('') and X_public.fillna('') "
+    "(fill_null of polars). "
+)
+
 
 def try_student(
     student: Learner,
@@ -105,7 +112,9 @@ def _try(
         codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
     kind = _LABELS_REMEDY.format(n_labels) if n_labels else ", as positions in classes"
-    remedy = _TABLE_REMEDY if _has_texts(X_public) else ""
+    remedy = ""
+    if _has_texts(X_public):
+        remedy = _TABLE_REMEDY if np.ndim(X_public) == 2 else _COLUMN_REMEDY
     with _trial_of(
         f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
         f"labels {labels}{kind}",

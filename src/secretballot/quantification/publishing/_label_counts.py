@@ -15,6 +15,7 @@ from secretballot.distributed import PrivateParts, count_groups
 from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags
+from secretballot.schema import missing_cells
 
 #: Bags are compared if their label changes more often than this from one instance to the next.
 _MOST_CHANGES = 20
@@ -121,6 +122,11 @@ def _count_bag(name: BagId, bag: ArrayLike, classes: NDArray[np.generic]) -> lis
         )
     if not labels.size:
         raise ValueError(f"y_bags: the bag {name!r} is empty; leave it out, it has no proportions.")
+    if missing_cells(labels).any():
+        raise ValueError(
+            f"y_bags: the bag {name!r} has missing labels; leave these instances out of the "
+            f"labels and of the grouping. Nothing was published. {NOT_FOR_PUBLICATION}"
+        )
     counts = [int((labels == label).sum()) for label in classes.tolist()]
     if sum(counts) != len(labels):
         raise ValueError(
