@@ -12,14 +12,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from joint_and_gaussian import GaussianTopK, JointTopK
 from numpy.typing import NDArray
 from sparse_vector import SparseVectorTopK
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
-    GaussianTopK,
-    JointTopK,
     LimitedDomainTopK,
     StableTopK,
     TopK,
@@ -43,12 +42,14 @@ def made(name: str, k: int, epsilon: float, delta: float, n_queries: int) -> Top
     A plan of purely private draws is priced in both kinds of budget, and the better one taken.
     """
     half, whole = HALF * delta / n_queries, NEARLY * delta / n_queries
-    pairs = PrivacyAccountant(epsilon, delta, order=math.inf)
+    pairs = PrivacyAccountant(epsilon, delta, order=math.inf, relation="add_remove")
     basic = pairs.calibrate(maker(name, k, whole if name in PURE else half), n_queries)
     if name not in PURE:
         return basic
     # Of what is set aside, a budget of mu^2 keeps half for later plans.
-    accountant = PrivacyAccountant(epsilon, delta, approximation_delta=HALF * delta)
+    accountant = PrivacyAccountant(
+        epsilon, delta, approximation_delta=HALF * delta, relation="add_remove"
+    )
     plan = accountant.calibrate(maker(name, k, 0.4 * half), n_queries)
     return max(basic, plan, key=noise_of)
 
