@@ -57,7 +57,6 @@ from secretballot.divergences._moves import Bound as Bound
 from secretballot.divergences._moves import Move as Move
 from secretballot.divergences._moves import NoisyBit as NoisyBit
 from secretballot.divergences._moves import NoisyMax as NoisyMax
-from secretballot.divergences._moves import NoisyTop as NoisyTop
 from secretballot.divergences._moves import NoisyVector as NoisyVector
 from secretballot.divergences._moves import check_bound as check_bound
 from secretballot.divergences._orders import GAUSSIAN as GAUSSIAN
@@ -101,7 +100,6 @@ __all__ = [
     "Move",
     "NoisyBit",
     "NoisyMax",
-    "NoisyTop",
     "NoisyVector",
     "PureRelease",
     "Step",

@@ -7,7 +7,6 @@ from secretballot.divergences import (
     FewDraws,
     NoisyBit,
     NoisyMax,
-    NoisyTop,
     NoisyVector,
     PureRelease,
     StableTest,
@@ -50,7 +49,6 @@ play_of.register(ConfidentMax, ConfidentPlay)
 play_of.register(FewDraws, FewDrawsPlay)
 play_of.register(NoisyBit, BitPlay)
 play_of.register(NoisyMax, MaxPlay)
-play_of.register(NoisyTop, BitPlay)
 play_of.register(NoisyVector, VectorPlay)
 play_of.register(PureRelease, ResponsePlay)
 play_of.register(StableTest, StableTestPlay)
