@@ -2,17 +2,15 @@
 
     python benchmarks/accounting/budgets.py [--quick]
 
-A budget counts Renyi divergences at one order (``order="renyi"``), mu^2 (``order="gaussian"``), or
-pairs (epsilon, delta) (``order=math.inf``); *prepaid* is mu^2 with one reservation that all batches
-draw on. Every figure is what an accountant did release. delta is 1e-5, and ratios are to the Renyi
-kind of the same line. Without the cached votes of labels_per_budget.py those of 250 random forests
-on Adult are made (about two minutes).
+A budget counts Renyi divergences at one order (``order="renyi"``) or mu^2 (``order="gaussian"``);
+*prepaid* is mu^2 with one reservation that all batches draw on. Every figure is what an accountant
+did release. delta is 1e-5, and ratios are to the Renyi kind of the same line. Without the cached
+votes of labels_per_budget.py those of 250 random forests on Adult are made (about two minutes).
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import math
 import time
 import warnings
@@ -36,7 +34,7 @@ from secretballot.mechanisms import (
 )
 
 SIGMA, DELTA = 40.0, 1e-5
-KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian", "pairs": math.inf}
+KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian"}
 LOG2 = math.log(2)
 
 Epsilon = float | Mapping[str, float]
@@ -140,7 +138,7 @@ def print_batches(quick: bool) -> None:
         print(f"{name:26s}" + "".join(f"{compute(epsilon):7,}       " for epsilon in epsilons))
     one = {
         kind: [drawn(budget(kind, epsilon), GNMax(sigma=SIGMA), 1_200) for epsilon in epsilons]
-        for kind in ("Renyi", "Gaussian", "pairs")
+        for kind in ("Renyi", "Gaussian")
     }
     one["prepaid"] = one["Gaussian"]
     for n_batches in (1, 4) if quick else (1, 4, 10, 50):
@@ -202,8 +200,8 @@ def print_thresholds(quick: bool) -> None:
     print(f"{'':36s}" + "".join(f"{epsilon:22.3f}" for epsilon in epsilons))
     bought: dict[str, list[list[int]]] = {}
     for name, mechanism, kinds in (
-        ("two moves", two, ("Renyi", "Gaussian", "prepaid", "pairs")),
-        ("one move (n_votes)", one, ("Renyi", "Gaussian", "pairs")),
+        ("two moves", two, ("Renyi", "Gaussian", "prepaid")),
+        ("one move (n_votes)", one, ("Renyi", "Gaussian")),
     ):
         for kind in kinds:
             found = [[answers(kind, e, mechanism, seed) for seed in seeds] for e in epsilons]
@@ -215,28 +213,6 @@ def print_thresholds(quick: bool) -> None:
             print(f"{f'{name}, {kind}':36s}{shown}", flush=True)
     reserved_answers = [f"{most_answers(epsilon, two):22,}" for epsilon in epsilons]
     print(f"{'answers that can be reserved':36s}{''.join(reserved_answers)}")
-
-
-def known_votes() -> np.ndarray:
-    """Votes of 250 ballots on 3,000 rows, most of which agree."""
-    agreeing = np.round(250 * np.clip(np.random.default_rng(0).beta(8, 1.5, 3_000), 0.5, 1))
-    return np.stack([agreeing, 250 - agreeing], axis=1)
-
-
-def print_known_votes() -> None:
-    print("\nLabels of known votes in one batch: noise 20 and 40, epsilon .5 and 1")
-    votes = known_votes()
-    budgets: dict[str, dict[str, float]] = {
-        "Gaussian": {},
-        "Gaussian, a tenth of delta set aside": {"approximation_delta": DELTA / 10},
-        "pairs": {"order": math.inf},
-    }
-    for name, options in budgets.items():
-        labels = []
-        for sigma, epsilon in itertools.product((20.0, 40.0), (0.5, 1.0)):
-            accountant = PrivacyAccountant(epsilon, DELTA, accounting="data_dependent", **options)
-            labels.append(len(accountant.release(GNMax(sigma=sigma), votes)))
-        print(f"{name:40s}" + "".join(f"{n:8,}" for n in labels))
 
 
 def calibrated(kind: str, n_rows: int, epsilon: float, n_fits: int = 1, cap: float = 0.0) -> float:
@@ -389,7 +365,6 @@ def main() -> None:
     print_pools(quick)
     print_batches(quick)
     print_thresholds(quick)
-    print_known_votes()
     print_ways(quick)
 
 

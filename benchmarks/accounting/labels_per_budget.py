@@ -14,7 +14,6 @@ papernot              the same, Canonne-Kamath-Steinke on fine orders
 worst_case_exact      exact cost of the outcome, the worst over all votes
 exact                 exact cost of the outcome, on these votes
 game                  the longest plan whose price as a game fits, the worst over all votes
-game_data_dependent   the same, on these votes
 
 and, of two classes behind a threshold with the number of votes public (`n_votes`), so that a row is
 one outcome of three:
@@ -45,7 +44,7 @@ from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
-ON_VOTES = ("exact", "game_data_dependent", "whole")
+ON_VOTES = ("exact", "whole")
 PUBLISHED = {"conversion": "mironov", "orders": range(2, 51)}
 
 
@@ -83,8 +82,8 @@ def labels_per_budget(
     def cost(bound: str, *counts: object) -> RenyiCost:
         return mechanisms[bound].cost(outcome, *counts, n_columns=n_classes)[EVERYONE]
 
-    def planned(**known: object) -> int:
-        n_rows = plan_rows(mechanisms["exact"], len(votes), epsilon, delta, **known)
+    def planned() -> int:
+        n_rows = plan_rows(mechanisms["exact"], len(votes), epsilon, delta, n_columns=n_classes)
         return int(answered[:n_rows].sum())
 
     gaussian, papernot = cost("papernot"), cost("papernot", votes)
@@ -95,8 +94,7 @@ def labels_per_budget(
         "papernot": count(papernot),
         "worst_case_exact": count(cost("exact")),
         "exact": count(cost("exact", votes)),
-        "game": planned(n_columns=n_classes),
-        "game_data_dependent": planned(counts=votes),
+        "game": planned(),
     }
     n_votes = votes[0].sum()
     if threshold is not None and n_classes == 2 and np.all(votes.sum(axis=1) == n_votes):
@@ -104,7 +102,7 @@ def labels_per_budget(
         found |= {
             "whole_worst_case": count(cost("exact")),
             "whole": count(cost("exact", votes)),
-            "game_whole": planned(n_columns=n_classes),
+            "game_whole": planned(),
         }
     return found
 

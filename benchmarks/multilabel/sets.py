@@ -48,7 +48,7 @@ from ballots import N_TEACHERS, SETS, Ballots, load_ballots
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from secretballot.accounting import RenyiCost, plan_rows
+from secretballot.accounting import RenyiCost
 from secretballot.divergences import EVERYONE
 from secretballot.inspection import label_scores
 from secretballot.mechanisms import (
@@ -236,11 +236,7 @@ def played(pick: Pick, kind: str, data: Ballots, epsilon: float, mode: str) -> i
         return 0
     if mode == "worst case":
         return game_rows(pick.mechanism, k, epsilon, DELTA)
-    if kind != "Binary":
-        return 0
-    most = int(1.5 * pick.ours) + 5
-    counts = np.resize(Vote(data, kind).counts, (most, k))  # in turn, as often as it takes
-    return plan_rows(pick.mechanism, most, epsilon, DELTA, counts=counts)
+    return 0
 
 
 def scored(data: Ballots, kind: str, mechanism: Multilabel) -> str:
