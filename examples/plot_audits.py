@@ -19,7 +19,6 @@ with half the noise.
 #     sample, and the same noise has to hold at any delta.)
 
 import itertools
-import math
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +35,7 @@ from secretballot.audit import (
 
 CLAIM, DELTA = 1.0, 1e-2
 # The least noise with which the winner of one vote keeps the claim.
-accountant = PrivacyAccountant(CLAIM, DELTA, order=math.inf)
+accountant = PrivacyAccountant(CLAIM, DELTA)
 sound = accountant.calibrate(GNMax, 1, n_columns=2)
 print(f"noise of {sound.sigma:.2f} votes")
 

@@ -34,7 +34,7 @@ def test_the_default_mechanism_labels_the_whole_pool(ensemble, private, public):
     assert ensemble.accountant.spent().n_releases == 1
 
 
-@pytest.mark.parametrize("mechanism", [None, GNMax(sigma=40.0)])
+@pytest.mark.parametrize("mechanism", [None, GNMax(sigma=3.0)])
 def test_a_budget_of_pairs_has_no_price_for_votes(ensemble, private, public, mechanism):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order=math.inf)
     ensemble.set_params(accountant=accountant, mechanism=mechanism)

@@ -27,7 +27,7 @@ RowPart = Literal["rows", "thresholds", "answers"]
 class SplitPlan:
     """The rows of one mechanism, priced for each privacy group; arguments as for `price_plan`.
 
-    Where one threshold decides which rows are answered (`has_threshold`), the thresholds and the
+    Where one threshold decides which rows are answered the thresholds and the
     answers are two plans: they can be reserved, drawn and given back apart.
     """
 
@@ -36,8 +36,6 @@ class SplitPlan:
     ) -> None:
         self._n_rows = n_rows
         self._plans = group_plans(mechanism, n_rows, n_columns)
-        laws = [plan.law for plan in self._plans.values()]
-        self.has_threshold = all(map(answer_steps, laws))
 
     @property
     def groups(self) -> tuple[str, ...]:
