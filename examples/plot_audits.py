@@ -18,7 +18,6 @@ with half the noise.
 #     of exp(epsilon), plus delta. (Budgets have a far smaller delta. Nothing so rare shows in a
 #     sample, and the same noise has to hold at any delta.)
 
-import math
 import warnings
 
 import matplotlib.pyplot as plt
@@ -30,7 +29,7 @@ from secretballot.testing import Neighbours, audit_epsilon
 
 CLAIM, DELTA = 1.0, 1e-2
 # The least noise with which the winner of one vote keeps the claim.
-accountant = PrivacyAccountant(CLAIM, DELTA, order=math.inf)
+accountant = PrivacyAccountant(CLAIM, DELTA)
 sound = accountant.calibrate(GNMax, 1, n_columns=2)
 print(f"noise of {sound.sigma:.2f} votes")
 

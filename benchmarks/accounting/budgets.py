@@ -2,11 +2,10 @@
 
     python benchmarks/accounting/budgets.py [--quick]
 
-A budget counts Renyi divergences at one order (``order="renyi"``), mu^2 (``order="gaussian"``), or
-pairs (epsilon, delta) (``order=math.inf``); *prepaid* is mu^2 with one reservation that all batches
-draw on. Every figure is what an accountant did release. delta is 1e-5, and ratios are to the Renyi
-kind of the same line. Without the cached votes of labels_per_budget.py those of 250 random forests
-on Adult are made (about two minutes).
+A budget counts Renyi divergences at one order (``order="renyi"``) or mu^2 (``order="gaussian"``);
+*prepaid* is mu^2 with one reservation that all batches draw on. Every figure is what an accountant
+did release. delta is 1e-5, and ratios are to the Renyi kind of the same line. Without the cached
+votes of labels_per_budget.py those of 250 random forests on Adult are made (about two minutes).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from secretballot.mechanisms import (
 )
 
 SIGMA, DELTA = 40.0, 1e-5
-KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian", "pairs": math.inf}
+KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian"}
 LOG2 = math.log(2)
 
 Epsilon = float | Mapping[str, float]
@@ -136,7 +135,7 @@ def print_batches(quick: bool) -> None:
         print(f"{name:26s}" + "".join(f"{compute(epsilon):7,}       " for epsilon in epsilons))
     one = {
         kind: [drawn(budget(kind, epsilon), GNMax(sigma=SIGMA), 1_200) for epsilon in epsilons]
-        for kind in ("Renyi", "Gaussian", "pairs")
+        for kind in ("Renyi", "Gaussian")
     }
     one["prepaid"] = one["Gaussian"]
     for n_batches in (1, 4) if quick else (1, 4, 10, 50):
@@ -201,8 +200,8 @@ def print_thresholds(quick: bool) -> None:
     print(f"{'':36s}" + "".join(f"{epsilon:22.3f}" for epsilon in epsilons))
     bought: dict[str, list[list[int]]] = {}
     for name, mechanism, kinds in (
-        ("two moves", two, ("Renyi", "Gaussian", "prepaid", "pairs")),
-        ("one move (n_votes)", one, ("Renyi", "Gaussian", "pairs")),
+        ("two moves", two, ("Renyi", "Gaussian", "prepaid")),
+        ("one move (n_votes)", one, ("Renyi", "Gaussian")),
     ):
         for kind in kinds:
             found = [[answers(kind, e, mechanism, seed, votes) for seed in seeds] for e in epsilons]

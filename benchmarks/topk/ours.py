@@ -1,7 +1,7 @@
 """The library's mechanisms as methods of the comparison, each with the least noise that fits.
 
-All queries are one plan in a budget of basic composition, which is for what is released once. Half
-of delta is for sets that one person changes, as in the paper.
+All queries are one plan of a Gaussian budget; purely private draws are priced in a budget of basic
+composition too, and the better one is taken.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from joint_and_gaussian import GaussianTopK, JointTopK
 from numpy.typing import NDArray
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
-    GaussianTopK,
-    JointTopK,
     LimitedDomainTopK,
     StableTopK,
     TopK,
 )
 
-#: Parts of delta for failures of all queries; nearly all of it where nothing else needs any.
-HALF, NEARLY = 0.5, 0.999
+#: Part of delta for failures of all queries where nothing else needs any.
+NEARLY = 0.999
+#: Parts of delta that a Gaussian budget sets aside, half of it for later plans, and that are for
+#: failures of all queries: of purely private draws, and of tests.
+ASIDE, FEW, MANY = {True: 0.5, False: 0.85}, 0.2, 0.4
 #: Draws that are purely private but for these.
 PURE = ("exponential", "joint", "limited domain")
 #: Ours that looks at sets of other sizes too.
@@ -37,20 +39,17 @@ FURTHER = 5
 
 @lru_cache(maxsize=4096)
 def made(name: str, k: int, epsilon: float, delta: float, n_queries: int) -> TopK:
-    """The mechanism with the least noise that n queries of k items fit (epsilon, delta) with.
-
-    A plan of purely private draws is priced in both kinds of budget, and the better one taken.
-    """
-    half, whole = HALF * delta / n_queries, NEARLY * delta / n_queries
-    pairs = PrivacyAccountant(epsilon, delta, relation="add_remove", order=math.inf)
-    basic = pairs.calibrate(maker(name, k, whole if name in PURE else half), n_queries)
-    if name not in PURE:
-        return basic
-    # Of what is set aside, a budget of mu^2 keeps half for later plans.
+    """The mechanism with the least noise that n queries of k items fit (epsilon, delta) with."""
+    is_pure = name in PURE
     accountant = PrivacyAccountant(
-        epsilon, delta, relation="add_remove", approximation_delta=HALF * delta
+        epsilon, delta, approximation_delta=ASIDE[is_pure] * delta, relation="add_remove"
     )
-    plan = accountant.calibrate(maker(name, k, 0.4 * half), n_queries)
+    failures = (FEW if is_pure else MANY) * delta / n_queries
+    plan = accountant.calibrate(maker(name, k, failures), n_queries)
+    if not is_pure:
+        return plan
+    pairs = PrivacyAccountant(epsilon, delta, order=math.inf, relation="add_remove")
+    basic = pairs.calibrate(maker(name, k, NEARLY * delta / n_queries), n_queries)
     return max(basic, plan, key=noise_of)
 
 

@@ -1,5 +1,7 @@
 """The one door: who is charged, what is refused, and what is told."""
 
+import math
+
 import numpy as np
 import pytest
 from tests._fakes import (
@@ -78,6 +80,17 @@ def test_data_dependent_accounting_charges_the_votes_that_occurred():
     assert "itself sensitive" in repr(accountant)
     worst = PrivacyAccountant(1.0, 1e-5, order="renyi")
     assert len(worst.release(Known(most=unit), counts)) == 10
+
+
+@pytest.mark.filterwarnings("ignore:accounting='data_dependent'")
+def test_the_order_that_accounting_needs_is_its_default():
+    known = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent").levels
+    assert known == PrivacyAccountant(1.0, 1e-5, order="renyi").levels
+    for accounting in ("worst_case", "sanitized"):
+        assert PrivacyAccountant(1.0, 1e-5, accounting=accounting).levels[0].order == "gaussian"
+    for order in ("gaussian", math.inf):
+        with pytest.raises(ValueError, match="use order='renyi' with accounting='data_dep"):
+            PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order=order)
 
 
 def test_opening_a_data_dependent_ledger_warns_again(tmp_path):

@@ -55,7 +55,7 @@ def test_without_an_amount_nothing_is_answered(name):
     assert accountant.entries() == []
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_share_is_a_part_of_the_whole_budget_and_four_quarters_are_all(name, order):
     accountant = budget(order)

@@ -27,11 +27,10 @@ def true_delta(n_votes, sigma, epsilon):
     return float(np.maximum(here - math.exp(epsilon) * here[::-1], 0).sum())
 
 
-@pytest.mark.parametrize(("order", "epsilon"), [("renyi", 4.0), (math.inf, 9.0)])
-def test_divisions_of_one_scope_stay_within_the_budget(order, epsilon):
+def test_divisions_of_one_scope_stay_within_the_budget():
     """Somebody who is in the part that votes, whatever the division, has voted every time."""
-    delta, sigma = 1e-3, 1.5
-    accountant = PrivacyAccountant({"a": epsilon}, delta, order=order)
+    epsilon, delta, sigma = 4.0, 1e-3, 1.5
+    accountant = PrivacyAccountant({"a": epsilon}, delta, order="renyi")
     scope, n_votes = accountant.scope(), 0
     try:
         for of in range(41, 81):
@@ -42,8 +41,7 @@ def test_divisions_of_one_scope_stay_within_the_budget(order, epsilon):
         pass
     assert true_delta(n_votes, sigma, epsilon) <= delta
     assert n_votes > 0
-    if order == "renyi":
-        assert true_delta(40, sigma, epsilon) > 0.9
+    assert true_delta(40, sigma, epsilon) > 0.9
     replay(accountant._ledger)
 
 

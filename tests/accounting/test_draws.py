@@ -162,8 +162,8 @@ def test_bad_draws():
 def test_reservations_are_priced_without_known_votes():
     """Their price would hold for these votes in this order only: the worst case is paid."""
     with pytest.warns(UserWarning, match="data_dependent"):
-        data_dependent = budget(accounting="data_dependent")
-    worst = budget()
+        data_dependent = budget("renyi", accounting="data_dependent")
+    worst = budget("renyi")
     reservation = data_dependent.reserve(VOTE, 10, n_columns=2)
     worst.reserve(VOTE, 10, n_columns=2)
     assert data_dependent.spent().amount == worst.spent().amount

@@ -5,12 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests._fakes import Pure
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
 from secretballot.mechanisms import GNMax, NoisyCounts, VectorSum
 
-ORDERS = ("gaussian", "renyi", 8.0, math.inf)
+ORDERS = ("gaussian", "renyi", 8.0)
 LEVELS = {"strict": 0.7, "generous": 2.0}
 
 
@@ -44,7 +45,7 @@ def test_all_fits_succeed_and_use_the_budget_up(order, n_fits, spent):
         fit(accountant, epsilon)
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", 25.0, math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi", 25.0])
 def test_each_level_has_an_epsilon(order):
     accountant = PrivacyAccountant(LEVELS, 1e-5, order=order)
     epsilon = accountant.epsilon_per_fit(4)
@@ -87,7 +88,12 @@ def test_a_share_is_left_for_scores(order):
 def test_a_division_of_epsilon_wastes_a_budget_of_mu2():
     accountant = PrivacyAccountant(2.0, 1e-5)
     assert accountant.epsilon_per_fit(9) > 2.5 * 2.0 / 9
-    assert PrivacyAccountant(2.0, 1e-5, order=math.inf).epsilon_per_fit(8) == pytest.approx(0.25)
+    pairs = PrivacyAccountant(2.0, 1e-5, order=math.inf)
+    epsilon = pairs.epsilon_per_fit(8)
+    assert epsilon == pytest.approx(0.25)
+    for _ in range(8):
+        pairs.release(Pure(epsilon=epsilon), np.zeros((1, 2)), scope=pairs.scope(epsilon))
+    assert shares_left(pairs) == pytest.approx([0.0], abs=1e-6)
 
 
 def test_nothing_is_spent_or_recorded():

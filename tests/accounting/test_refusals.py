@@ -12,16 +12,15 @@ from secretballot.games import SplitPlan
 from secretballot.mechanisms import ConfidentGNMax, GNMax, StableTopK
 
 pytestmark = pytest.mark.filterwarnings("ignore:accounting='data_dependent'")
-ORDERS = ["renyi", "gaussian", math.inf]
 
 
-def budget(order, accounting="data_dependent", epsilon=1.0):
-    return PrivacyAccountant(epsilon, 1e-5, order=order, accounting=accounting)
+def budget(order=None, accounting="data_dependent", **options):
+    return PrivacyAccountant(1.0, 1e-5, order=order, accounting=accounting, **options)
 
 
-def refusals(winners, order, scope_epsilon):
+def refusals(winners, scope_epsilon):
     """Spend on a table, and collect the texts of all ways to ask for more."""
-    accountant = budget(order)
+    accountant = budget()
     table = np.array([[winner, 250.0 - winner] for winner in winners])
     accountant.release(GNMax(sigma=60.0), table)
     scope = accountant.scope(scope_epsilon)
@@ -42,12 +41,11 @@ def refusals(winners, order, scope_epsilon):
     return texts
 
 
-@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("scope_epsilon", [None, 0.9])
-def test_neighbouring_votes_have_the_same_refusals(order, scope_epsilon):
+def test_neighbouring_votes_have_the_same_refusals(scope_epsilon):
     """One ballot moves the counts of every row by one."""
-    here = refusals([127.0] * 3, order, scope_epsilon)
-    neighbour = refusals([126.0] * 3, order, scope_epsilon)
+    here = refusals([127.0] * 3, scope_epsilon)
+    neighbour = refusals([126.0] * 3, scope_epsilon)
     assert here == neighbour
     for text in here:
         assert "withheld" in text
@@ -55,7 +53,7 @@ def test_neighbouring_votes_have_the_same_refusals(order, scope_epsilon):
         assert re.findall(r"\d[\d.e-]*", text) == ([] if scope_epsilon is None else ["0.9"])
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ["renyi", "gaussian", math.inf])
 @pytest.mark.parametrize("accounting", ["worst_case", "sanitized"])
 def test_other_budgets_state_the_figures(order, accounting):
     accountant = budget(order, accounting)
@@ -80,7 +78,7 @@ def test_the_advice_says_if_anything_was_spent(order):
 
 def test_own_deltas_are_withheld_from_calibration():
     with pytest.raises(ValueError, match="figures are withheld"):
-        budget("gaussian").calibrate(
+        budget(approximation_delta=1e-6).calibrate(
             lambda noise: StableTopK(rho=1 / noise**2, delta_t=2e-6), 6, n_columns=5
         )
 
@@ -90,4 +88,4 @@ def test_rows_beyond_a_plan_have_no_price(start, stop):
     plan = SplitPlan(GNMax(sigma=40.0), 6, 2)
     with pytest.raises(ValueError, match="not part of a plan of 6 rows"):
         plan.pieces("rows", start, stop)
-    assert all(piece.price.delta(0.0) > 0 for piece in plan.pieces("rows", 5, 6).values())
+    assert all(piece.gaussian_cost(1e-7).mu2 > 0 for piece in plan.pieces("rows", 5, 6).values())

@@ -19,7 +19,7 @@ from secretballot.accounting import (
 from secretballot.games import SplitPlan
 from secretballot.mechanisms import ConfidentGNMax, GaussianProportions, GNMax, RoundRobin
 
-KINDS = ["renyi", math.inf, "gaussian"]
+KINDS = ["renyi", "gaussian"]
 
 
 @pytest.mark.parametrize("order", KINDS)
@@ -73,12 +73,10 @@ def test_refunds_of_undrawn_rows(order):
     back = paid.amount - accountant.spent().amount
     if order == "renyi":
         assert back == pytest.approx(22 / 40 * paid.amount)
-    elif order == "gaussian":
+    else:
         rest = price_plan(VOTE, 22, n_columns=2)
         assert back == pytest.approx(rest.refund())
         assert accountant.spent().cost.delta == paid.cost.delta
-    else:
-        assert back == 0
     for again in (
         lambda: accountant.settle(reservation),
         lambda: accountant.release(VOTE, tied(1), reservation=reservation),
@@ -163,7 +161,7 @@ def test_settled_thresholds_are_paid_for(epsilon, cap, noise, more):
         mu2, delta = spent_pair(accountant, level)
         least = 0.0
         for start, stop in ((0, 40), (40, 40 + more)):
-            plan = SplitPlan(mechanism, stop, 2, None).pieces("thresholds", start, stop)["*"]
+            plan = SplitPlan(mechanism, stop, 2).pieces("thresholds", start, stop)["*"]
             least += float(plan.gaussian_cost(delta).mu2)
         assert least <= mu2 * (1 + 1e-9)
         assert mu2 < 1.2 * least or more

@@ -170,7 +170,7 @@ SCORED = "predictions were scored"
     ],
 )
 def test_what_callers_answer_for(notes, said, unsaid):
-    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
+    accountant = PrivacyAccountant(4.0, 1e-5)
     for note in notes:
         accountant.release(mechanisms.NoisyCounts(sigma=400.0), [[3.0]], note=note)
     text = flat(accountant.statement())

@@ -12,7 +12,6 @@ import numpy as np
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
-    GaussianTopK,
     GNMax,
     Mechanism,
     NoisyCounts,
@@ -154,9 +153,6 @@ def _moved_items(mechanism: TopK, row: list[Fraction], level: str | None) -> Fra
     squares = [(max(map(abs, row)) / most) ** 2]
     if mechanism.max_items is not None:
         squares.append((_gain_and_loss(row) / (most * mechanism.max_items)) ** 2)
-    if isinstance(mechanism, GaussianTopK):
-        moved = (2 if mechanism.relation == "replace" else 1) * mechanism.max_items
-        squares.append(_square(row) / (moved * most**2))
     return max(squares)
 
 

@@ -14,9 +14,7 @@ from secretballot.mechanisms import (
     DirichletProportions,
     ExponentialTopK,
     GaussianProportions,
-    GaussianTopK,
     GNMax,
-    JointTopK,
     LaplacePriorProportions,
     LaplaceProportions,
     LimitedDomainTopK,
@@ -273,20 +271,6 @@ for _name, _mechanism, _pairs, _tightness in (
         LimitedDomainTopK(k=2, k_max=2, epsilon=1.0, delta_t=0.0005, relation="add_remove"),
         ([[9, 9, 1], [8, 8, 1]], [[11, 10, 4], [11, 10, 3]]),
         0.7,
-    ),
-    # A sequence is chosen and charged; its order is not released.
-    (
-        "JointTopK",
-        JointTopK(k=2, epsilon=3.0),
-        ([[11, 6, 1], [12, 5, 2]], [[11, 4, 1], [10, 5, 0]]),
-        0.4,
-    ),
-    # As noisy counts.
-    (
-        "GaussianTopK",
-        GaussianTopK(k=1, max_items=1, sigma=2.0),
-        ([[8, 3, 0], [9, 2, 0]], [[7, 1, 2], [8, 1, 1]]),
-        0.6,
     ),
 ):
     add(

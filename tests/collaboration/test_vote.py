@@ -77,7 +77,7 @@ def test_all_pay_before_anybody_casts_and_all_record_before_the_answer():
     assert paid["b"] == paid["c"] == paid["d"] == pytest.approx(price)
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", np.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_every_ledger_has_the_reservation_the_draw_and_the_refund(order):
     parties = several(0, 1, 1, 1)
     for party in parties:

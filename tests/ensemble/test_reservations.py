@@ -1,6 +1,5 @@
 """Labels that are drawn from rows paid for beforehand: by one fit, and by all fits of a search."""
 
-import math
 import pickle
 
 import numpy as np
@@ -24,7 +23,7 @@ def budget(epsilon=100.0, order="gaussian"):
     return PrivacyAccountant(epsilon, 1e-5, order=order)
 
 
-@pytest.mark.parametrize("order", ["renyi", math.inf, "gaussian"])
+@pytest.mark.parametrize("order", ["renyi", "gaussian"])
 def test_rows_of_predict_private_are_paid_for_by_the_fit(ensemble, private, public, order):
     accountant = budget(order=order)
     ensemble.set_params(accountant=accountant, reservation=10)

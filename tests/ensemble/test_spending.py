@@ -37,17 +37,13 @@ def test_the_default_mechanism_labels_the_whole_pool(ensemble, private, public):
     assert ensemble.accountant.spent().n_releases == 1
 
 
-def test_a_budget_of_pairs_labels_the_pool_as_one_plan(ensemble, private, public):
+@pytest.mark.parametrize("mechanism", [None, GNMax(sigma=3.0)])
+def test_a_budget_of_pairs_has_no_price_for_votes(ensemble, private, public, mechanism):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order=math.inf)
-    ensemble.set_params(accountant=accountant).fit(*private, X_public=public[0])
-    assert ensemble.n_answered_ == 30
-    assert 0.99 < accountant.spent().share <= 1
-    rows = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
-    with pytest.raises(BudgetExceededError):
-        ensemble.predict_private(public[0])
-    sigma = ensemble.mechanism_.sigma
-    ensemble.set_params(accountant=rows).fit(*private, X_public=public[0])
-    assert sigma < 0.97 * ensemble.mechanism_.sigma
+    ensemble.set_params(accountant=accountant, mechanism=mechanism)
+    with pytest.raises(BudgetExceededError, match="leave order as it is when the budget is opened"):
+        ensemble.fit(*private, X_public=public[0])
+    assert not accountant.entries()
 
 
 def test_predict_private(ensemble, private, public):

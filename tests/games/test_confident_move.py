@@ -1,4 +1,4 @@
-"""A threshold and the vote behind it as one move, against every neighbour and every gap."""
+"""A threshold and the vote behind it as one move, against every gap."""
 
 from dataclasses import replace
 
@@ -10,164 +10,22 @@ from secretballot.divergences import (
     ConfidentMax,
     NoisyBit,
     NoisyMax,
-    NoisyTop,
     Step,
-    confident_log_probabilities,
-    max_log_probabilities,
 )
-from secretballot.games import FINE, PlanPrice
-from secretballot.games._known_plan import KnownPlan
+from secretballot.games import FINE
 from secretballot.games._price import price_law
-from secretballot.games.moves import _choices, _confident_move
-from secretballot.games.moves._choices import Choices
+from secretballot.games.moves import _confident_move
 
 SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
 
 
-def steps(ballots=1, bit=NoisyTop, n_classes=2):
-    """Return a threshold on the largest count, and the vote; as two moves if it is any bit."""
-    vote = NoisyMax(sigma=SIGMA, weight=1.0, ballots=ballots, n_classes=n_classes)
+def steps():
+    """Return a threshold on the largest count, and the vote, as two moves."""
+    vote = NoisyMax(sigma=SIGMA, weight=1.0, n_classes=2)
     return (
-        Step("threshold", bit(scale=NOISE, shift=float(ballots))),
+        Step("threshold", NoisyBit(scale=NOISE, shift=1.0)),
         Step("vote", vote, after="threshold"),
     )
-
-
-def known_plan(law, votes):
-    votes = np.array(votes, dtype=float)
-    return KnownPlan(law, {"threshold": votes.max(axis=1) - THRESHOLD, "vote": votes})
-
-
-def outcomes(votes):
-    votes = np.atleast_2d(np.asarray(votes, dtype=float))
-    top = (votes.max(axis=1) - THRESHOLD) / NOISE
-    return np.exp(confident_log_probabilities(top, max_log_probabilities(votes, SIGMA)))
-
-
-def neighbours(row, ballots):
-    """All votes with up to so many ballots moved from one class to another."""
-    neighbours = []
-    for giver, taker in np.ndindex(len(row), len(row)):
-        for k in range(1, ballots + 1):
-            if giver != taker and row[giver] >= k:
-                neighbours.append(list(row))
-                neighbours[-1][giver] -= k
-                neighbours[-1][taker] += k
-    return neighbours
-
-
-def enumerate_known(rows, ballots, epsilon, to_data):
-    value = lambda u: end(u, epsilon)  # noqa: E731
-    for row in reversed(rows):
-        there = outcomes(neighbours(row, ballots))
-        here = np.broadcast_to(outcomes(row), there.shape)
-        value = best_move((there, here) if to_data else (here, there), value)
-    return float(value(1.0))
-
-
-ROWS = [[6, 5], [9, 2], [11, 0], [4, 7]]
-KNOWN = [
-    (ROWS, 1),
-    (ROWS, 2),
-    ([[5, 4, 2], [11, 0, 0], [3, 3, 5]], 1),
-    ([[4, 4, 2, 1], [6, 5, 0, 0]], 1),
-]
-
-
-@pytest.mark.parametrize(("rows", "ballots"), KNOWN)
-def test_known_votes_against_every_neighbour(rows, ballots):
-    n_classes = len(rows[0])
-    plan = known_plan(steps(ballots, n_classes=n_classes), rows)
-    apart = known_plan(steps(ballots, NoisyBit, n_classes), rows)
-    for epsilon in (-0.5, 0.1, 0.6):
-        for value, two, to_data in zip(
-            plan.value_functions(len(rows)),
-            apart.value_functions(len(rows)),
-            (False, True),
-            strict=True,
-        ):
-            least = enumerate_known(rows, ballots, epsilon, to_data)
-            claimed = PlanPrice((value,)).delta(epsilon)
-            assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
-            assert claimed <= PlanPrice((two,)).delta(epsilon)
-
-
-def test_the_law_with_the_votes_number_is_the_same_on_known_votes():
-    whole = ConfidentMax(
-        sigma=SIGMA, sigma_threshold=NOISE, threshold=THRESHOLD, n_votes=11.0, weight=1.0
-    )
-    votes = np.array(ROWS, dtype=float)
-    prices = [
-        PlanPrice(plan.value_functions(len(ROWS))).delta(0.3)
-        for plan in (known_plan(steps(), ROWS), KnownPlan((Step("row", whole),), {"row": votes}))
-    ]
-    assert prices[0] == pytest.approx(prices[1], rel=1e-3)
-
-
-def test_votes_without_a_joint_law_stay_two_moves():
-    # Several ballots among three classes; votes that are too far apart; and a single class, in
-    # which a replaced ballot changes nothing.
-    rows = [[5, 4, 2], [8, 2, 1]]
-    for law, plain, votes in (
-        (steps(2, n_classes=3), steps(2, NoisyBit, 3), rows),
-        (steps(n_classes=3), steps(1, NoisyBit, 3), [[1e5, 10, 5]]),
-    ):
-        one, two = (
-            PlanPrice(known_plan(each, votes).value_functions(len(votes))).delta(0.3)
-            for each in (law, plain)
-        )
-        assert one == two
-    alone = known_plan(steps(n_classes=1), [[9.0], [7.0]])
-    assert PlanPrice(alone.value_functions(2)).delta(0.0) == 0.0
-
-
-def planted_half(monkeypatch):
-    all_neighbours = _choices._neighbour_votes
-
-    def half(votes, weight, ballots=1):
-        others, possible = all_neighbours(votes, weight, ballots)
-        return (others + votes) / 2, possible
-
-    monkeypatch.setattr(_choices, "_neighbour_votes", half)
-
-
-def planted_one_way(monkeypatch):
-    all_neighbours = _choices._neighbour_votes
-
-    def one_way(votes, weight, ballots=1):
-        others, possible = all_neighbours(votes, weight, ballots)
-        return others, possible & (others.max(axis=1) >= votes.max())
-
-    monkeypatch.setattr(_choices, "_neighbour_votes", one_way)
-
-
-def planted_product(monkeypatch):
-    # As if the neighbour's ballot moved the vote, and not the largest count.
-    monkeypatch.setattr(
-        _choices,
-        "confident_log_probabilities",
-        lambda top, win: confident_log_probabilities(np.full_like(top, np.ravel(top)[0]), win),
-    )
-
-
-def planted_one_direction(monkeypatch):
-    on_grid = Choices.on_grid
-    monkeypatch.setattr(Choices, "on_grid", lambda self, grid, to_data: on_grid(self, grid, False))
-
-
-@pytest.mark.parametrize(
-    "planted", [planted_half, planted_one_way, planted_product, planted_one_direction]
-)
-def test_planted_errors_on_known_votes(monkeypatch, planted):
-    rows, epsilon = [[9, 2], [11, 0], [8, 3]], 0.4
-
-    def claimed():
-        return PlanPrice(known_plan(steps(), rows).value_functions(3)).delta(epsilon)
-
-    least = max(enumerate_known(rows, 1, epsilon, to_data) for to_data in (False, True))
-    assert claimed() >= least
-    planted(monkeypatch)
-    assert claimed() < least
 
 
 WHOLE = ConfidentMax(

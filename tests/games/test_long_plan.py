@@ -24,7 +24,7 @@ def short(monkeypatch):
 
 
 def rows(n_rows, law=BIT):
-    return GroupPlan(law, np.ones(n_rows, dtype=bool), None)
+    return GroupPlan(law, np.ones(n_rows, dtype=bool))
 
 
 def long_plan(n_rows, law=BIT):
@@ -32,7 +32,7 @@ def long_plan(n_rows, law=BIT):
 
 
 def game(n_rows, law=BIT):
-    return PlanPrice(rows(n_rows, law).value_functions())
+    return rows(n_rows, law).price()
 
 
 def mu2(price, delta):
@@ -80,7 +80,7 @@ def test_spending_the_refund_gains_nothing_in_long_plans(n_left, extra):
     """
     n_rows, delta = 360, 1e-5
     paid, back = mu2(long_plan(n_rows), delta), price_in_mu2(rows(n_left + extra), FINE).refund()
-    step = rows(n_left).value_functions()[0]
+    step = rows(n_left).price()._value_functions[0]
     loss = step.grid.step * (step.first + np.arange(len(step.values)))
     pair = ValueFunction(step.grid, gaussian_delta(math.sqrt(back), -loss), step.first)
     drawn = price_law(BIT, n_rows, start=(n_left, pair))

@@ -129,7 +129,7 @@ def _top_k() -> Any:
         name: sb.private_top_k(
             items, 5, accountant=accountant, epsilon=0.5, mechanism=name, random_state=0
         )
-        for name in ("stable", "exponential", "joint")
+        for name in ("stable", "exponential")
     }
     return accountant, selections
 

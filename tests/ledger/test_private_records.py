@@ -203,7 +203,7 @@ def test_an_invalid_record_is_refused_without_quoting_it(private):
     assert accountant.entries() == []
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", np.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_it_charges_and_stops_as_the_worst_case(order):
     results = []
     for accounting in ("worst_case", "sanitized"):

@@ -1,6 +1,5 @@
 """The estimator on tables: accuracy, input, and charges."""
 
-import math
 import pickle
 
 import numpy as np
@@ -67,7 +66,7 @@ def test_probabilities_are_calibrated():
         assert abs(p[here, 1].mean() - rich[here].mean()) < 0.08
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_all_rounds_are_paid_before_the_first(order):
     budget = PrivacyAccountant(1.0, 1e-5, order=order)
     found = model(budget=budget, rounds=2, interactions=0).fit(X, Y, X_public=POOL)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, all_sets, check_charges
 
-from secretballot.accounting import PrivacyAccountant, price_plan
+from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ConfidentGNMax,
     PowersetVoting,
@@ -70,12 +70,6 @@ def test_sets_are_classes_behind_a_threshold():
         ours = sets.cost(outcome, None if known_rows is None else cast)["*"].curve
         theirs = classes.cost([2, -1, 0], known_rows and votes, n_columns=4)["*"].curve
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-    ours, theirs = price_plan(sets, 3, counts=cast), price_plan(classes, 3, counts=votes)
-    assert ours.delta(0.3) >= theirs.delta(0.3) * (1 - 1e-6)
-    assert ours.delta(0.3) < price_plan(sets, 3).delta(0.3)
-    # Sets that nobody voted for are neighbours too, also where few were voted for.
-    few = price_plan(sets, 1, counts=cast[:1, :1])
-    assert few.delta(0.0) >= price_plan(classes, 1, counts=votes[:1]).delta(0.0) * (1 - 1e-6) > 0
     nobody = count_ballots(np.zeros((200, 1, 2)), [0.0])
     far = PowersetVoting(n_labels=2, sigma=1.0, threshold=9.0, sigma_threshold=1.0)
     assert (far.sample(nobody, np.random.default_rng(0)) == -1).all()
@@ -100,7 +94,7 @@ def test_budgets_pay_for_sets_behind_a_threshold(order):
     assert (outcome[::2] == -1).all()
     assert (outcome[1::2] == 0).all()
     assert 0 < accountant.spent().share <= 1
-    reservation = accountant.reserve(mechanism, 2, n_answers=None if order == float("inf") else 1)
+    reservation = accountant.reserve(mechanism, 2, n_answers=1)
     drawn = accountant.release(mechanism, cast[:2], reservation=reservation)
     assert (drawn == outcome[:2]).all()
     accountant.settle(reservation)

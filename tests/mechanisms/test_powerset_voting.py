@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 from tests._fakes import calibrated
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
+from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.divergences import (
     largest_normal,
     level_quadrature,
@@ -216,28 +216,10 @@ def test_the_published_bound_counts_every_set():
     assert (ours.curve[0] < ours.curve[1]).any()
 
 
-def test_plans_on_known_votes_match_a_vote_between_enumerated_sets():
-    votes = np.array([[6.0, 0, 0, 0], [3, 2, 0, 1], [2, 2, 2, 0]])
-    powerset = PowersetVoting(sigma=5.0, n_labels=2)
-    ours = price_plan(powerset, 3, counts=counted(votes, powerset))
-    written_out = price_plan(GNMax(sigma=5.0), 3, counts=votes)
-    for epsilon in (0.0, 0.3, 1.0):
-        assert ours.delta(epsilon) == pytest.approx(written_out.delta(epsilon), rel=1e-6)
-    assert ours.delta(0.3) < price_plan(powerset, 3).delta(0.3)
-    # Several ballots, and rows that are much work: noisy numbers are a bound.
-    for many in (
-        PowersetVoting(sigma=9.0, n_labels=300, ballots=2),
-        PowersetVoting(sigma=9.0, n_labels=300, weight={"a": 1.0}),
-    ):
-        rng = np.random.default_rng(0)
-        ballots = np.repeat(rng.integers(0, 2, (1, 20, 300)), np.arange(1, 21), axis=1)
-        price = price_plan(many, 1, counts=count_ballots(ballots))
-        price = price.get("a") if isinstance(price, dict) else price
-        assert 0 < price.delta(0.5) < 1
-
-
-@pytest.mark.parametrize("accounting", ["worst_case", "data_dependent"])
-@pytest.mark.parametrize("order", ["gaussian", "renyi", float("inf")])
+@pytest.mark.parametrize(
+    ("accounting", "order"),
+    [("worst_case", "gaussian"), ("worst_case", "renyi"), ("data_dependent", "renyi")],
+)
 @pytest.mark.filterwarnings("ignore:accounting='data_dependent'")
 def test_a_budget_pays_for_as_many_rows_as_fit(order, accounting):
     rng = np.random.default_rng(0)

@@ -98,7 +98,7 @@ def test_shares_add_up_to_the_total_noise():
 
 @pytest.mark.parametrize("opens", ["winner", "counts"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_every_budget_is_kept_by_calibrated_noise(order, n_classes, opens):
     def make(noise):
         return SkellamMax(variance=noise**2, n_parties=5, n_colluders=1, opens=opens)
@@ -144,7 +144,6 @@ def test_known_votes_are_refused():
         accountant.release(SkellamMax(variance=25.0), [[30, 4]])
     assert not accountant.entries()
     for refused in (
-        lambda: price_plan(SkellamMax(variance=25.0), 1, counts=[[30, 4]]),
         lambda: SkellamMax(variance=25.0).max_cost(2, [[30, 4]]),
         lambda: SkellamMax(variance=25.0).cost([0], [[30, 4]]),
     ):

@@ -256,15 +256,10 @@ def test_a_long_plan_costs_the_sum_of_its_bits():
     renyi = RenyiCost(12 * law.worst_case()).epsilon(1e-5)
     numbers = float(GaussianCost(12 * law.noisy_numbers_mu2).epsilon(1e-5))
     assert 0.85 * renyi < price < 0.95 * renyi < numbers
-    # And one that knows the votes less, where teachers agree; never more than the noisy sums.
-    votes = np.tile([48.0, 1.0, 0.0, 2.0], (12, 1))
-    assert price_plan(mechanism, 12, counts=votes).epsilon(1e-5) < 0.1 * price
-    tied = price_plan(mechanism, 12, counts=np.full((12, 4), 24.9)).epsilon(1e-5)
-    assert tied == pytest.approx(numbers, rel=0.01)
 
 
 def test_a_budget_pays_for_rows():
-    for order in ("gaussian", "renyi", float("inf")):
+    for order in ("gaussian", "renyi"):
         accountant = PrivacyAccountant(8.0, 1e-5, order=order)
         mechanism = accountant.calibrate(
             lambda noise: TauVoting(sigma=noise, n_votes=50, tau=1.0), 3, n_columns=3

@@ -51,13 +51,6 @@ def test_every_budget_charges_the_gaussian_mechanism(n_rows):
     renyi = PrivacyAccountant(4, 1e-5, order=8.0)
     renyi.release(mechanism, sums)
     assert renyi.spent().amount == pytest.approx(8 * mu**2 / 2, rel=1e-12)
-    # A pair is on the exact curve, up to chords between the nodes of its grid.
-    pairs = PrivacyAccountant(4, 1e-5, order=math.inf)
-    pairs.release(mechanism, sums)
-    (charged,) = pairs.entries()[0].charges.values()
-    epsilon, delta = float(charged.at(math.inf)), float(charged.delta)
-    assert gaussian_delta(mu, epsilon) <= delta * (1 + 1e-9)
-    assert gaussian_delta(mu, epsilon * 0.999) > delta
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 300])

@@ -1,7 +1,5 @@
 """Published bounds of the data-dependent epsilon."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -23,7 +21,7 @@ def budget(epsilon=6.0, **kwargs):
     return PrivacyAccountant(epsilon, 1e-5, **{"accounting": "sanitized"} | kwargs)
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_the_bound_lies_between_the_exact_cost_and_the_worst_case(order):
     accountant = budget(order=order)
     mechanism = GNMax(sigma=40.0)

@@ -45,7 +45,7 @@ def nearly(truth, predicted, **arguments):
     return score(accountant, truth, predicted, sigma=1e-4, **arguments)
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_a_score_costs_its_price(order):
     accountant = budget(order=order)
     price = price_regression_score(accountant, len(TRUTH), target_bounds=BOUNDS, sigma=40.0)

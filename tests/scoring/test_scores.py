@@ -35,7 +35,7 @@ def nearly(accountant, truth, predictions, owners=None):
     return score_private(accountant, truth, predictions, **arguments).accuracy
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_a_score_costs_its_price(order):
     accountant = budget(order=order)
     price = price_score(accountant, len(TRUTH), sigma=40.0)
@@ -303,10 +303,9 @@ def test_a_row_moves_exact_sums_by_one_at_most():
     assert people.total(right[::-1]) == people.total(right)
 
 
-@pytest.mark.parametrize("order", [None, "renyi", np.inf])
+@pytest.mark.parametrize("order", [None, "renyi"])
 def test_a_price_beyond_what_is_left_is_that_of_an_unspent_budget(order):
-    given = {} if order is None else {"order": order}
-    accountant, unspent = (PrivacyAccountant(1.0, 1e-5, **given) for _ in range(2))
+    accountant, unspent = (PrivacyAccountant(1.0, 1e-5, order=order) for _ in range(2))
     score_private(accountant, TRUTH, PREDICTED, epsilon=0.9)
     price = price_score(accountant, 600, sigma=8.0)
     assert not price.fits

@@ -1,7 +1,6 @@
 """The noisy count of private rows outside of the public ones: its findings, cost and privacy."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ from secretballot.mechanisms import NoisyCounts
 from secretballot.screening import PublicRowsCheck, cells_outside
 
 
-@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
 @pytest.mark.parametrize("make", [linear, teachers])
 def test_other_units_are_refused_before_the_fit_is_paid_for(make, order):
     accountant = PrivacyAccountant(2.0, 1e-5, order=order)

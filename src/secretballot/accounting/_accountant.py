@@ -56,8 +56,9 @@ class PrivacyAccountant(Carving):
         answers, but its epsilon and its stopping point are themselves sensitive: it warns.
         ``"sanitized"`` charges and stops exactly as ``"worst_case"`` does; its ledger can keep
         what depends on the votes beside the entries, readable by the owner only and never shown.
-    order : "gaussian", "renyi" or float, default="gaussian"
-        What adds up, fixed for good; three answers to one question.
+    order : "gaussian", "renyi" or float, default=None
+        What adds up, fixed for good; three answers to one question. None: ``"gaussian"``, but
+        ``"renyi"`` with data-dependent accounting, which needs a Renyi order.
 
         - ``"gaussian"``: mu^2. Each batch of votes is one plan, priced by its exact worst case over
           adaptive choices of the data, and pays for all its rows; some 15 % more labels than
@@ -67,8 +68,8 @@ class PrivacyAccountant(Carving):
         - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the best one for the
           budget). Rows are charged one by one: a row is begun only if the most it can cost fits on
           top of what the rows before it *did* cost.
-        - Infinity: basic composition of pairs (epsilon, delta). A batch is a plan too, but plans
-          add up badly: for what is released once.
+        - Infinity: basic composition of pairs (epsilon, delta), row by row: for what is released
+          once, and has a finite epsilon. Gaussian noise has none.
     approximation_delta : float, default=None
         Part of `delta` that is set aside for mechanisms with a delta of their own, and for what
         plans cost beside mu^2. None: nothing at a Renyi order, a hundredth of `delta` where mu^2
@@ -102,11 +103,13 @@ class PrivacyAccountant(Carving):
         unit: str = "row",
         relation: str = "replace",
         accounting: str = "worst_case",
-        order: AskedOrder = GAUSSIAN,
+        order: AskedOrder | None = None,
         approximation_delta: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
         allow_seeded: bool = False,
     ) -> None:
+        if order is None:
+            order = "renyi" if accounting == "data_dependent" else GAUSSIAN
         budget = Budget(
             levels=budget_levels(epsilon, delta, order, approximation_delta),
             unit=unit,

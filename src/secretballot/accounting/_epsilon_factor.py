@@ -24,7 +24,7 @@ def epsilon_factor(accountant: BudgetHandle, scope: Scope | None, noise_factor: 
         factors.append(_least_factor(level, level.epsilon, level.order, noise_factor))
         cap = None if scope is None else scope.cap(level.name)
         if cap is not None:  # its order is the best one, as that of its filter
-            order = level.order if level.order in (GAUSSIAN, math.inf) else None
+            order = GAUSSIAN if level.order == GAUSSIAN else None
             factors.append(_least_factor(level, cap, order, noise_factor))
     digit = 10.0 ** (math.floor(math.log10(max(factors))) - 1)
     return math.ceil(max(factors) / digit) * digit
@@ -49,8 +49,6 @@ def _precision(level: LevelBudget, epsilon: float, order: Order | None) -> float
     """Return a number proportional to one over the variance of the noise at an epsilon."""
     if order == GAUSSIAN:
         return gaussian_budget(epsilon, level.delta, level.approximation_delta)
-    if order == math.inf:  # a plan may take half of the delta
-        return gaussian_budget(epsilon, level.delta / 2, 0.0)
     spare = level.delta - level.approximation_delta
     chosen = best_order(epsilon, spare) if order is None else order
     return gate_budget(epsilon, spare, chosen) / float(chosen)

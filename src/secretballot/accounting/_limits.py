@@ -14,7 +14,7 @@ from secretballot.accounting._privacy_filter import (
     budget_filters,
     scope_filters,
 )
-from secretballot.divergences import Costs, Order, RenyiCost, check_groups, level_cost, split_group
+from secretballot.divergences import Costs, Order, RenyiCost, check_groups, split_group
 from secretballot.ledger import Budget, Scope, Totals
 
 #: The advice where a scope's cap is used up, where the budget is, where it is not, and where
@@ -113,6 +113,13 @@ class Limits:
                 "approximation_delta=, or with order=inf (basic composition)."
             )
 
+    def check_finite(self, most: Costs) -> None:
+        """Refuse a mechanism whose costs no amount of noise makes finite at the budget's order."""
+        if any(
+            math.isinf(float(cost.at(f.order))) for cost in most.values() for f in self._filters
+        ):
+            raise self.refusal("A row has no finite cost at the budget's order", _FINITE)
+
     def check_realised(self, costs: Costs, most: Costs, n_rows: int) -> None:
         """Refuse realised costs that are not one per row, or above what was promised."""
         check_groups(costs, self.budget.names, "cost()")
@@ -158,7 +165,7 @@ class Limits:
                 raise self.refusal(
                     f"The rows don't fit what is left {self._of(filter_)}: together they can cost "
                     f"{short}",
-                    f"Fewer rows may fit. {remedy}",
+                    remedy if remedy == _FINITE else f"Fewer rows may fit. {remedy}",
                 )
 
     def check_child(self, totals: Totals, charges: Costs, name: str) -> None:
@@ -200,22 +207,6 @@ class Limits:
             headrooms = [f.headroom(spent, group) for f, spent in filters if f.level == level]
             amount, delta = (max(min(room), 0.0) for room in zip(*headrooms, strict=True))
             headroom[group] = amount, delta
-        return headroom
-
-    def pair_headroom(self, totals: Totals) -> dict[str, tuple[float, float]]:
-        """Return the (epsilon, delta) that each level has left for a plan.
-
-        A scope that is capped at a share of a level's epsilon has that share of its delta.
-        """
-        headroom = self.headroom(totals, self.budget.names)
-        within = self._spent_in_scope(totals)
-        for level in self.budget.levels:
-            cap = self._scope.cap(level.name) if self._scope else None
-            if cap is not None and cap < level.epsilon:
-                spent = level_cost(within, level.name, level.order)
-                epsilon, delta = headroom[level.name]
-                share = cap / level.epsilon * level.delta - float(spent.delta)
-                headroom[level.name] = epsilon, max(min(delta, share), 0.0)
         return headroom
 
     def used_up_level(self, headroom: Mapping[str, tuple[float, float]]) -> str | None:

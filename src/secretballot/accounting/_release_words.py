@@ -25,8 +25,6 @@ RELEASE_WORDS = {
     "ExponentialTopK": _ITEMS,
     "GNMax": _VOTED_CLASS,
     "GaussianProportions": _SHARES,
-    "GaussianTopK": _ITEMS,
-    "JointTopK": _ITEMS,
     "LaplacePriorProportions": _SHARES,
     "LaplaceProportions": _SHARES,
     "LimitedDomainTopK": _ITEMS,

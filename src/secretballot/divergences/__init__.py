@@ -10,7 +10,6 @@ from secretballot.divergences._additive_noise import laplace_delta as laplace_de
 from secretballot.divergences._additive_noise import laplace_renyi as laplace_renyi
 from secretballot.divergences._bit import bit_logs as bit_logs
 from secretballot.divergences._bit import gaussian_bound as gaussian_bound
-from secretballot.divergences._bit import has_ballot as has_ballot
 from secretballot.divergences._clipped_bits import ClippedBits as ClippedBits
 from secretballot.divergences._clipped_bits import Norm as Norm
 from secretballot.divergences._clipped_bits import clipped_weight as clipped_weight
@@ -58,7 +57,6 @@ from secretballot.divergences._moves import Bound as Bound
 from secretballot.divergences._moves import Move as Move
 from secretballot.divergences._moves import NoisyBit as NoisyBit
 from secretballot.divergences._moves import NoisyMax as NoisyMax
-from secretballot.divergences._moves import NoisyTop as NoisyTop
 from secretballot.divergences._moves import NoisyVector as NoisyVector
 from secretballot.divergences._moves import check_bound as check_bound
 from secretballot.divergences._orders import GAUSSIAN as GAUSSIAN
@@ -71,7 +69,6 @@ from secretballot.divergences._orders import same_orders as same_orders
 from secretballot.divergences._profile import HasGaussianCost as HasGaussianCost
 from secretballot.divergences._profile import Profile as Profile
 from secretballot.divergences._profile import gaussian_share as gaussian_share
-from secretballot.divergences._quadrature import Quadrature as Quadrature
 from secretballot.divergences._threshold_search import bracket_threshold as bracket_threshold
 from secretballot.divergences._threshold_search import find_sharpness as find_sharpness
 from secretballot.divergences._upward import add_up as add_up
@@ -103,7 +100,6 @@ __all__ = [
     "Move",
     "NoisyBit",
     "NoisyMax",
-    "NoisyTop",
     "NoisyVector",
     "PureRelease",
     "Step",

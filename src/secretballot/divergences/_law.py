@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._moves import LabelsMove, Move
@@ -43,9 +43,6 @@ class PlannedMechanism(Protocol):
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Mark the rows in which a group takes part, for groups that sit some out."""
-
-    def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
-        """Convert the counts to an array with one row per query, or raise ValueError."""
 
     def state(self, counts: NDArray[Any]) -> dict[str, Floats]:
         """Compute the state of each step's move, per row."""

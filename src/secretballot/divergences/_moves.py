@@ -125,15 +125,6 @@ class NoisyBit(Move):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyTop(NoisyBit):
-    """Release of a noisy bit whose gap is the distance of the largest count from a threshold.
-
-    The counts are those of the `NoisyMax` that follows it, and one ballot moves both. A plan on
-    known votes is priced accordingly; step by step it is charged like any noisy bit.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
 class NoisyVector(Move):
     """Release of a vector with Gaussian noise; a neighbour's is `ratio` standard deviations away.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from secretballot.divergences import GaussianCost, Law, gaussian_delta
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import GroupPlan
+from secretballot.games._price import GroupPlan, price_law_cached
 from secretballot.games._worst_game import RowGame
 from secretballot.games.moves import Fineness
 
@@ -81,13 +81,12 @@ class LongPlan:
 
 def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
     """Price a plan where mu^2 and deltas add up."""
-    if plan.states is None:
-        law, times = _split_row(plan.law)
-        n_rows = times * plan.n_rows
-        n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
-        if n_rows > n_played:
-            return replace(_price_end(law, n_played, fineness), n_more=n_rows - n_played)
-    return PlanPrice(plan.value_functions(fineness))
+    law, times = _split_row(plan.law)
+    n_rows = times * plan.n_rows
+    n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
+    if n_rows > n_played:
+        return replace(_price_end(law, n_played, fineness), n_more=n_rows - n_played)
+    return plan.price(fineness)
 
 
 def _split_row(law: Law) -> tuple[Law, int]:
@@ -101,8 +100,7 @@ def _split_row(law: Law) -> tuple[Law, int]:
 @lru_cache(maxsize=32)
 def _price_end(law: Law, n_rows: int, fineness: Fineness) -> LongPlan:
     """Price the last rows, and one before them."""
-    plan = GroupPlan(law, np.ones(n_rows, dtype=bool), None)
-    played = PlanPrice(plan.value_functions(fineness))
+    played = price_law_cached(law, n_rows, fineness)
     base, row = played.refund(), RowGame(law, fineness)
     span = row.span(n_rows + 1, _SPAN_FACTOR)
     pair = row.grid.final_value(*span)

@@ -18,6 +18,9 @@ _SLACK = 2e-3
 _COARSER = 4.0
 _OVERSTATEMENT = 0.0055
 
+#: About how the logarithm of a share falls with the logarithm of the noise.
+_SLOPE = -2.0
+
 _MOST_STEPS = 40
 
 
@@ -27,7 +30,6 @@ def least_plan_noise(
     enough: float,
     guess: float,
     coarse: bool,
-    slope: float = -1.1,
 ) -> M:
     """Find ``build(noise)`` for the least noise with a share of at most 1.
 
@@ -37,10 +39,9 @@ def least_plan_noise(
     as labels of clipped ballots, few rows may cost more in it.)
 
     The search begins at `guess`. With `coarse` it is first made on coarse grids, which overstate
-    the price by a few per cent: not where the guess is a good one. `slope` approximates the
-    derivative of the share's logarithm by that of the noise.
+    the price by a few per cent: not where the guess is a good one.
     """
-    noise, fallback, enough = guess, enough, math.inf
+    noise, slope, fallback, enough = guess, _SLOPE, enough, math.inf
     if coarse:
         noise, slope = _search_coarsely(build, share, noise, slope)
     for _ in range(_MOST_STEPS):

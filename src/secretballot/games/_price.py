@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer
 from secretballot._progress import tracked
 from secretballot._sizes import MOST_ROWS, check_pair
 from secretballot.divergences import EVERYONE, Law, PlannedMechanism, split_group
-from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import build_tree
 from secretballot.games._worst_game import worst_game
@@ -31,54 +29,26 @@ _CACHE_SIZE = 16
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """A plan as one privacy group takes part in it: the law of a row, and the group's rows.
-
-    `states` are those of the moves on known votes; None if these are not known.
-    """
+    """A plan as one privacy group takes part in it: the law of a row, and the group's rows."""
 
     law: Law
     rows: NDArray[np.bool_]
-    states: Mapping[str, NDArray[Any]] | None
 
     @property
     def n_rows(self) -> int:
         """Number of rows in which the group takes part."""
         return int(self.rows.sum())
 
-    def known(self) -> KnownPlan | None:
-        """Build the plan on known votes; None if they are not known."""
-        if self.states is None:
-            return None
-        return KnownPlan(self.law, {name: state[self.rows] for name, state in self.states.items()})
-
-    def value_functions(
-        self, fineness: Fineness = FINE, n_answers: int | None = None
-    ) -> tuple[ValueFunction, ...]:
-        """Compute the value functions: one, or both directions on known votes."""
-        known_plan = self.known()
-        if known_plan is None:
-            return price_law_cached(self.law, self.n_rows, fineness, n_answers)._value_functions
-        return known_plan.value_functions(self.n_rows)
+    def price(self, fineness: Fineness = FINE, n_answers: int | None = None) -> PlanPrice:
+        """Price the plan in the worst case."""
+        return price_law_cached(self.law, self.n_rows, fineness, n_answers)
 
 
 def group_plans(
-    mechanism: PlannedMechanism, n_rows: int, n_columns: int | None, counts: ArrayLike | None
+    mechanism: PlannedMechanism, n_rows: int, n_columns: int | None
 ) -> dict[str, GroupPlan]:
     """Split a mechanism's plan by privacy group."""
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
-    states = None
-    if counts is not None:
-        votes = mechanism.check_counts(counts)[:n_rows]
-        if len(votes) < n_rows:
-            raise ValueError(
-                f"counts has {len(votes)} rows and n_rows={n_rows}; pass the votes of every row."
-            )
-        if n_columns not in (None, votes.shape[1]):
-            raise ValueError(
-                f"n_columns={n_columns!r} is not what counts has, {votes.shape[1]}; leave it out."
-            )
-        # Without a state the costs are the same on all votes.
-        states, n_columns = mechanism.state(votes) or None, votes.shape[1]
     laws = mechanism.laws(n_columns)
     for group in laws:
         level, member = split_group(group)
@@ -88,7 +58,7 @@ def group_plans(
                 "for everyone, not for both at once."
             )
     rows, all_rows = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
-    return {group: GroupPlan(law, rows.get(group, all_rows), states) for group, law in laws.items()}
+    return {group: GroupPlan(law, rows.get(group, all_rows)) for group, law in laws.items()}
 
 
 def price_plan(
@@ -96,7 +66,6 @@ def price_plan(
     n_rows: int,
     *,
     n_columns: int | None = None,
-    counts: ArrayLike | None = None,
     n_answers: int | None = None,
 ) -> PlanPrice | dict[str, PlanPrice]:
     """Price a plan as a game: `n_rows` rows of one mechanism, all of them begun.
@@ -108,12 +77,9 @@ def price_plan(
     n_rows : int
     n_columns : int, default=None
         Columns of the counts (classes); a bound for any number if None.
-    counts : array-like of shape (>= n_rows, n_columns), default=None
-        Known votes: the price for these votes and all their neighbours, which is as sensitive as
-        they are. Without them the price holds for all votes.
     n_answers : int, default=None
-        The run ends after so many answered rows; a mechanism with a threshold and no `counts`
-        only. Memory and time grow with it.
+        The run ends after so many answered rows; a mechanism with a threshold only. Memory and
+        time grow with it.
 
     Returns
     -------
@@ -123,8 +89,7 @@ def price_plan(
     Raises
     ------
     ValueError
-        If `n_rows` is no number of rows, `counts` has fewer or other columns than `n_columns`, or
-        `n_answers` is given where nothing counts the answers.
+        If `n_rows` is no number of rows, or `n_answers` is given where nothing counts the answers.
 
     Notes
     -----
@@ -142,11 +107,9 @@ def price_plan(
     >>> price.delta(epsilon=0.7) < 1e-5
     True
     """
-    plans = group_plans(mechanism, n_rows, n_columns, counts)
+    plans = group_plans(mechanism, n_rows, n_columns)
     if n_answers is not None:
         check_integer("n_answers", n_answers)
-        if counts is not None:
-            raise ValueError(f"n_answers={n_answers} is not priced on known counts; leave one out.")
         trees = [build_tree(plan.law) for plan in plans.values()]
         if not all(any(node.counts_answers for node in tree) for tree in trees):
             raise ValueError(
@@ -157,7 +120,9 @@ def price_plan(
     functions: dict[str, tuple[ValueFunction, ...]] = {}
     for group, plan in plans.items():
         level = split_group(group)[0]
-        functions[level] = functions.get(level, ()) + plan.value_functions(n_answers=n_answers)
+        functions[level] = (
+            functions.get(level, ()) + plan.price(n_answers=n_answers)._value_functions
+        )
     prices = {level: PlanPrice(values) for level, values in functions.items()}
     return prices.get(EVERYONE, prices)
 
@@ -207,7 +172,6 @@ def plan_rows(
     delta: float | Mapping[str, float],
     *,
     n_columns: int | None = None,
-    counts: ArrayLike | None = None,
 ) -> int:
     """Count the rows of the longest plan, of at most `n_rows`, that fits (epsilon, delta).
 
@@ -218,7 +182,7 @@ def plan_rows(
         The most rows.
     epsilon, delta : float or dict of str to float
         The remaining budget, of each level; everyone's if a number.
-    n_columns, counts
+    n_columns : int, default=None
         As for `price_plan`.
 
     Returns
@@ -238,25 +202,21 @@ def plan_rows(
     >>> plan_rows(GNMax(sigma=40), 100, epsilon=1, delta=1e-5, n_columns=2)
     88
     """
-    plans = group_plans(mechanism, n_rows, n_columns, counts)
+    plans = group_plans(mechanism, n_rows, n_columns)
     limits = [_limits(split_group(group)[0], epsilon, delta) for group in plans]
     longest = n_rows
     for plan, pairs in zip(plans.values(), limits, strict=True):
-        known_plan, rows = plan.known(), plan.rows.cumsum()
+        rows = plan.rows.cumsum()
         n_fit = int(rows[longest - 1]) if longest else 0
         for pair in pairs:
-            n_fit = _longest(plan.law if known_plan is None else known_plan, n_fit, *pair)
+            n_fit = _longest(plan.law, n_fit, *pair)
         longest = min(longest, int(np.searchsorted(rows, n_fit, side="right")))
     return longest
 
 
-def _longest(plan: KnownPlan | Law, n_rows: int, epsilon: float, delta: float) -> int:
+def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
     def share(n_first: int) -> float:
-        if isinstance(plan, KnownPlan):
-            price = PlanPrice(plan.value_functions(n_first))
-        else:
-            price = price_law_cached(plan, n_first)
-        return price.share(epsilon, delta)
+        return price_law_cached(law, n_first).share(epsilon, delta)
 
     return find_most_rows(share, n_rows, guess=4)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from secretballot._cached_property import cached_property
 from secretballot.divergences import GaussianCost, Law, PlannedMechanism, own_delta
@@ -28,22 +27,15 @@ RowPart = Literal["rows", "thresholds", "answers"]
 class SplitPlan:
     """The rows of one mechanism, priced for each privacy group; arguments as for `price_plan`.
 
-    Where one threshold decides which rows are answered (`has_threshold`), the thresholds and the
-    answers are two plans: they can be reserved, drawn and given back apart. Known rows leave no
-    answers over.
+    Where one threshold decides which rows are answered the thresholds and the
+    answers are two plans: they can be reserved, drawn and given back apart.
     """
 
     def __init__(
-        self,
-        mechanism: PlannedMechanism,
-        n_rows: int,
-        n_columns: int | None = None,
-        counts: ArrayLike | None = None,
+        self, mechanism: PlannedMechanism, n_rows: int, n_columns: int | None = None
     ) -> None:
         self._n_rows = n_rows
-        self._plans = group_plans(mechanism, n_rows, n_columns, counts)
-        laws = [plan.law for plan in self._plans.values()]
-        self.has_threshold = counts is None and all(map(answer_steps, laws))
+        self._plans = group_plans(mechanism, n_rows, n_columns)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -72,11 +64,6 @@ class PlanPiece:
         self._plays = [play_of(step.move) for step in plan.law]
 
     @cached_property
-    def price(self) -> PlanPrice:
-        """The curve of the plan."""
-        return PlanPrice(self._plan.value_functions(self._fineness))
-
-    @cached_property
     def _price_in_mu2(self) -> PlanPrice | LongPlan:
         return price_in_mu2(self._plan, self._fineness)
 
@@ -96,8 +83,6 @@ class PlanPiece:
         """Estimate `gaussian_cost` without a game; None if there is no estimate."""
         if self._is_slow:
             return self.noisy_numbers_mu2
-        if self._plan.states is not None:
-            return None
         share = _estimate_share(self._plan.law, self._plan.n_rows, approximation_delta)
         return None if share is None else share * self.noisy_numbers_mu2
 

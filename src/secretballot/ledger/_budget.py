@@ -178,6 +178,11 @@ class Budget:
             if not isinstance(value, str | bool) or value not in valid:
                 names = ", ".join(map(repr, valid))
                 raise ValueError(f"{name}={quoted(value)} is unknown; use one of {names}.")
+        if self.is_sensitive and self.kind != "renyi":
+            raise ValueError(
+                f"order={self.levels[0].order!r} can't charge what the actual votes cost: use "
+                "order='renyi' with accounting='data_dependent', or leave it out."
+            )
 
     @property
     def is_sensitive(self) -> bool:

@@ -27,8 +27,6 @@ from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 from secretballot.mechanisms.top_k import (
     ExponentialTopK,
-    GaussianTopK,
-    JointTopK,
     LimitedDomainTopK,
     StableTopK,
     TopK,
@@ -40,8 +38,6 @@ __all__ = [
     "BinaryVoting",
     "ConfidentGNMax",
     "ExponentialTopK",
-    "GaussianTopK",
-    "JointTopK",
     "LimitedDomainTopK",
     "StableTopK",
     "TopK",

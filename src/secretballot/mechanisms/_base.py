@@ -36,8 +36,6 @@ class Mechanism(ABC):
     rows : str
         ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
         disjoint people.
-    whole_counts : bool
-        True if counts must be whole numbers.
     multilabel : bool
         True if a row's outcome is a set of labels, False if it is one class.
     scalable : bool
@@ -45,7 +43,6 @@ class Mechanism(ABC):
     """
 
     rows: ClassVar[str] = "sequential"
-    whole_counts: ClassVar[bool] = False
     multilabel: ClassVar[bool] = False
     scalable: ClassVar[bool] = False
 

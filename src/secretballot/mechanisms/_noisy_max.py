@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot.divergences import Bound, ConfidentMax, Law, NoisyMax, NoisyTop, Step
+from secretballot.divergences import Bound, ConfidentMax, Law, NoisyBit, NoisyMax, Step
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     ROUNDING,
@@ -149,7 +149,7 @@ class ConfidentGNMax(GNMax):
         for group, (vote,) in super().laws(n_columns).items():
             weight, ballots = pair_by_group(self.weight, self.ballots)[group]
             # The largest count moves by no more than its ballots.
-            bit = NoisyTop(scale=self.sigma_threshold, shift=weight * ballots, bound=self.bound)
+            bit = NoisyBit(scale=self.sigma_threshold, shift=weight * ballots, bound=self.bound)
             laws[group] = (Step("threshold", bit), replace(vote, after="threshold"))
         return laws
 

@@ -56,9 +56,9 @@ class SkellamMax(Mechanism):
     ``variance / (n_parties - n_colluders)``, add up to noise of `total_variance` on each count.
 
     A Renyi order charges the winner of two classes its exact worst case over all integer gaps, and
-    the winner of more classes a bound 1 to 4 per cent above it. Gaussian budgets and pairs price
-    votes on two classes as noisy bits that reveal at least as much, and charge three or more
-    classes as noisy counts. Only the worst case is charged: parties know their own noise, so
+    the winner of more classes a bound 1 to 4 per cent above it. Gaussian budgets price votes
+    on two classes as noisy bits that reveal at least as much, and charge three or more classes as
+    noisy counts. Only the worst case is charged: parties know their own noise, so
     data-dependent costs would depend on more than the votes.
 
     Noise is integer from the start: nothing is rounded, and no floating-point number is released.

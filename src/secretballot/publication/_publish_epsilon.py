@@ -190,7 +190,5 @@ def _offered_noises(accountant: PrivacyAccountant, sigma: float | None) -> NDArr
             f"{remaining.share:.2%} of the budget is left, too little for a useful number: leave "
             "some of the budget (a twentieth, say) for publishing. Nothing was released."
         )
-    if remaining.order == np.inf:
-        return _NOISES
     rate = 1.0 if remaining.order == GAUSSIAN else float(remaining.order) / 2
     return np.maximum(_NOISES, float(np.sqrt(rate / remaining.amount)) * (1 + 1e-6))

@@ -23,8 +23,6 @@ from secretballot.accounting import (
 from secretballot.distributed import PrivateParts
 from secretballot.mechanisms import (
     ExponentialTopK,
-    GaussianTopK,
-    JointTopK,
     LimitedDomainTopK,
     Mechanism,
     StableTopK,
@@ -40,13 +38,11 @@ from secretballot.selection._item_counts import (
 from secretballot.selection._part_items import items_of_parts
 
 Domain = Literal["known", "unknown"]
-Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
+Name = Literal["stable", "exponential", "limited_domain"]
 
 _NAMED: dict[str, type[TopK]] = {
     "stable": StableTopK,
     "exponential": ExponentialTopK,
-    "gaussian": GaussianTopK,
-    "joint": JointTopK,
     "limited_domain": LimitedDomainTopK,
 }
 
@@ -128,8 +124,7 @@ def private_top_k(
         The most that this release may spend, one of both. `share` is a part of the whole budget,
         as ``accountant.price`` returns it, or ``"rest"``: all that is left. None is needed beside
         a mechanism, which has noise of its own.
-    mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain"} or mechanism, \
-default="stable"
+    mechanism : {"stable", "exponential", "limited_domain"} or mechanism, default="stable"
         Name of a mechanism, which gets the least noise that fits; a mechanism, which replaces `k`
         and the parameters below; or a function from an amount of noise to a mechanism.
     k_max : int, default=None
@@ -143,7 +138,7 @@ default="stable"
         beforehand, because a refusal reveals somebody's contribution and no budget pays for it.
         None: 1, and totals are whole numbers of people. Any number allows totals of fractions.
     max_items : int, default=None
-        Largest number of items that a person contributes to; "gaussian" needs it. None: any number.
+        Largest number of items that a person contributes to. None: any number.
     domain : {"known", "unknown"}, default="known"
         "known": the list of items (a dict's keys, a matrix's columns) is public. "unknown": it
         comes from the data, and only mechanisms are allowed that don't release one person's names.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, softmax
+from scipy.special import softmax
 
 from secretballot.divergences import Floats, max_log_probabilities
 from secretballot.mechanisms import (
     ExponentialTopK,
-    GaussianTopK,
-    JointTopK,
     LimitedDomainTopK,
     StableTopK,
     TopK,
@@ -27,9 +24,6 @@ Sets = Floats
 
 #: Of more items the sets are not enumerated.
 _MOST_ITEMS = 6
-
-#: Nodes and reach of the sum over Gaussian noise, in its standard deviations.
-_STEP, _REACH = 0.1, 12.0
 
 
 def top_k_law(mechanism: TopK, votes: Floats) -> tuple[NDArray[Any], Floats] | None:
@@ -63,42 +57,12 @@ def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 
 
 @_law_of.register
-def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    n_items = votes.shape[1]
-    ordered = -np.sort(-votes, axis=1)[:, : mechanism._set_size]
-    sets = np.zeros((len(votes), 2**n_items))
-    for sequence in permutations(range(n_items), mechanism._set_size):
-        behind = (ordered - votes[:, sequence]).max(axis=1)
-        sets[:, sum(1 << item for item in sequence)] += np.exp(-behind / mechanism._scale)
-    return sets / sets.sum(axis=1, keepdims=True), None
-
-
-@_law_of.register
 def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._scale
     values, tops = _largest_sets(votes, mechanism.k_max)
     floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
     pool = np.where(_members(tops[:, -1], votes.shape[1]), votes, -np.inf)
     return _draw_in_turn(pool, mechanism._set_size, scale, floor), None
-
-
-@_law_of.register
-def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    scaled = votes / mechanism._sigma
-    low, high = scaled.min() - _REACH, scaled.max() + _REACH
-    nodes = np.linspace(low, high, math.ceil((high - low) / _STEP) + 1)
-    at = nodes - scaled[..., None]  # (n_rows, n_items, n_nodes)
-    above, below = log_ndtr(-at), log_ndtr(at)
-    density = -(at**2) / 2 - math.log(2 * math.pi) / 2
-    sets = np.zeros((len(votes), 2 ** votes.shape[1]))
-    for mask in range(sets.shape[1]):
-        inside = _members(mask, votes.shape[1])
-        if inside.sum() == mechanism.k:
-            log_other_items = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
-            for least in np.flatnonzero(inside):
-                log_density = log_other_items - above[:, least] + density[:, least]
-                sets[:, mask] += np.exp(log_density).sum(axis=-1) * (nodes[1] - nodes[0])
-    return sets, None
 
 
 @_law_of.register

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.multioutput import MultiOutputClassifier
 from tests.ensemble.multilabel._rows import POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan
-from secretballot.mechanisms import ExponentialTopK, JointTopK, RoundRobin, StableTopK
+from secretballot.mechanisms import ExponentialTopK, RoundRobin, StableTopK
 
 #: With this noise the test asks for a gap of about 5 of 10 votes.
 GIVEN = {"rho": 20.0, "delta_t": 1e-8}
@@ -99,21 +97,3 @@ def test_survival_of_a_unanimous_set():
     assert (drawn[:, 0] >= 0).mean() == pytest.approx(expected * right, abs=0.022)
     for other in (StableTopK(rho=3.0, delta_t=1e-6, k=2), ExponentialTopK(rho=3.0, k=2)):
         assert survival(other, Plan(10), 3, 5) is None
-
-
-def test_weights_are_refused_before_teachers_are_trained_where_counts_are_whole():
-    class Untrained(MultiOutputClassifier):
-        def fit(self, X, Y):
-            raise AssertionError("a teacher was trained")
-
-    accountant = PrivacyAccountant({"low": 300.0, "high": 900.0}, 1e-4, order="renyi")
-    levels = np.array(["low", "high"])[np.arange(len(X)) % 2]
-    ensemble = ensemble_of(
-        Untrained(LogisticRegression()),
-        mechanism=JointTopK(k=2, rho=5.0),
-        accountant=accountant,
-        individualization=Weighting(),
-    )
-    with pytest.raises(ValueError, match="takes whole numbers of votes, and individualization="):
-        ensemble.fit(X, Y, X_public=POOL, budgets=levels)
-    assert accountant.spent()["low"].n_rows == 0

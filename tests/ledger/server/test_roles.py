@@ -53,7 +53,7 @@ def test_an_owner_makes_a_ledger_from_which_spenders_spend(url_of):
 
 def test_commands_by_role(url_of, tmp_path, capsys):
     path = str(tmp_path / "budget.ledger")
-    spend(basic_budget(path))
+    spend(PrivacyAccountant(4.0, 1e-5, ledger=path))
     before = PrivacyAccountant.open(path)
     for user in ("sam", "ray"):
         assert main(["ledger", "move", path, url_of(user)]) == 1

@@ -12,7 +12,6 @@ from tests.mechanisms.top_k._neighbours import outcome_laws, share_of_price
 
 from secretballot.mechanisms import (
     ExponentialTopK,
-    GaussianTopK,
     LimitedDomainTopK,
     StableTopK,
     TopK,
@@ -104,9 +103,7 @@ CHARGED = [
     (sensitivity_of_one, "stable"),
     (sensitivity_of_one, "wanted"),
     (sensitivity_of_one, "exponential"),
-    (sensitivity_of_one, "joint"),
     (sensitivity_of_one, "limited, one"),
-    (sensitivity_of_one, "gaussian"),
     (charging(StableTopK, "test", SHIFT), "stable"),
     (charging(StableTopK, "test", without_delta), "stable"),
     (charging(StableTopK, "test", half_the_delta), "stable"),
@@ -206,7 +203,6 @@ DRAWN = [
     (noise_of("_width", 2.0, ExponentialTopK), "exponential"),
     (noise_of("_width", 2.0, LimitedDomainTopK), "limited"),
     (noise_of("_sensitivity", 0.0), "stable"),
-    (noise_of("_sigma", 0.5, GaussianTopK), "gaussian"),
     (draws_of_any_number_alike, "wanted, three"),
     (floor_for_one_name, "limited"),
 ]

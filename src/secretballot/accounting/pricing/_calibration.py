@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
 from secretballot.accounting.pricing._kinds import plan_pricing
-from secretballot.accounting.pricing._plan_pricing import PlanPricing
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.divergences import Costs, Order
 from secretballot.games import FINE, Fineness, least_plan_noise
@@ -50,6 +50,8 @@ def calibrate_noise(
     if kind is not None:
         return _least_plan_noise(build, limits, totals, priced, share, kind)
     limits.check_costs(priced.max_cost(order=2.0))
+    if limits.budget.kind == "pairs":
+        limits.check_finite(priced.max_cost(order=math.inf))
     headroom = limits.headroom(totals, limits.budget.names)
     deltas_left = {level: delta for level, (_, delta) in headroom.items()}
     _check_own_delta(priced.own_delta_fault(n_rows, deltas_left), limits)
@@ -78,12 +80,12 @@ def _least_plan_noise(
     totals: Totals,
     priced: PricedRows,
     share: float,
-    kind: type[PlanPricing],
+    kind: type[GaussianPricing],
 ) -> M:
     """Return the mechanism of the least noise whose rows fit as one plan."""
     n_rows = priced.n_rows
 
-    def pricing(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPricing:
+    def pricing(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> GaussianPricing:
         return kind(limits, replace(priced, mechanism=mechanism), fineness)
 
     first = pricing(priced.mechanism)
@@ -110,7 +112,7 @@ def _least_plan_noise(
     if has_estimate:
         guess = least_noise(expected_share) * _SPARE
     coarse = not has_estimate and n_rows > 100
-    return least_plan_noise(build, exact_share, enough, guess, coarse=coarse, slope=kind.slope)
+    return least_plan_noise(build, exact_share, enough, guess, coarse=coarse)
 
 
 def _check_own_delta(fault: str, limits: Limits) -> None:

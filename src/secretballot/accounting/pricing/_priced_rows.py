@@ -48,12 +48,12 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedRows:
-    """Rows of one mechanism that are to be priced: known votes as they are, or the worst case."""
+    """Rows of one mechanism that are to be priced."""
 
     mechanism: ReleaseMechanism
     n_rows: int
     n_columns: int | None = None  # None: any number
-    votes: NDArray[Any] | None = None  # None: the worst case
+    votes: NDArray[Any] | None = None  # known votes, at a Renyi order; None: the worst case
 
     @property
     def is_parallel(self) -> bool:

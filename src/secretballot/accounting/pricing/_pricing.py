@@ -26,9 +26,6 @@ class Pricing(ABC):
     #: Whether thresholds and answers are paid for apart.
     has_threshold: bool = False
 
-    #: Whether many rows cost about as many times what one costs.
-    adds_up = True
-
     #: Words that are added to the note of a release.
     note: Mapping[str, str] = {}
 

@@ -21,7 +21,7 @@ class RenyiPricing(Pricing):
 
     A row is begun if the most it can cost fits on top of what the rows before it did cost. Parallel
     rows are begun together, and cost what the dearest of them does. At order infinity this is basic
-    composition of pairs (epsilon, delta).
+    composition of pairs (epsilon, delta), and Gaussian noise costs infinitely much.
     """
 
     def __init__(self, limits: Limits, priced: PricedRows) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism, StatesLaws
-from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing, parts_of_delta
-from secretballot.accounting.pricing._plan_pricing import Headroom
+from secretballot.accounting.pricing._gaussian_pricing import (
+    GaussianPricing,
+    Headroom,
+    parts_of_delta,
+)
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import GAUSSIAN, Cost, Costs, GaussianCost
 from secretballot.ledger import Totals

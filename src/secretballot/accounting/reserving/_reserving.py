@@ -56,8 +56,7 @@ class Reserving(BudgetHandle):
         n_columns : int, default=None
             Columns of the counts (classes), where the price depends on it; None: any number.
         n_answers : int, default=None
-            Behind a threshold, the most rows that may be answered; None: all of them. Where pairs
-            (epsilon, delta) are counted, answers are not paid for apart.
+            Behind a threshold, the most rows that may be answered; None: all of them.
         scope : Scope, default=None
             The part of the run that pays; draws may be part of others. None: one of its own.
         note : dict, default=None
@@ -92,8 +91,7 @@ class Reserving(BudgetHandle):
             check_integer("n_answers", n_answers, most=n_rows)
             if not pricing.has_threshold:
                 raise ValueError(
-                    f"n_answers={n_answers} needs a mechanism with a threshold, and a budget that "
-                    "pays for thresholds and answers apart (not order=inf); leave it out."
+                    f"n_answers={n_answers} needs a mechanism with a threshold; leave it out."
                 )
             n_answers = int(n_answers)
         elif pricing.has_threshold:
@@ -162,8 +160,7 @@ class Reserving(BudgetHandle):
 
         Rows that were charged one by one come back in full, and so do the answers of rows that
         failed their threshold, and plans of which no row was begun. Of a plan in a Gaussian budget
-        the mu^2 of the unused rows comes back, a little less than was paid for them, and no delta;
-        of a plan that was paid as a pair (epsilon, delta) nothing.
+        the mu^2 of the unused rows comes back, a little less than was paid for them, and no delta.
 
         When to settle must be decided by what was released, and by public facts alone.
 
@@ -293,8 +290,7 @@ class Reserving(BudgetHandle):
         ):
             return state  # (prices of mechanisms with turns depend on the rows)
         pricing = self._pricing_of(reservation, 1)
-        if pricing.adds_up:
-            check_prices(pricing, self._ledger.reservation(reservation.id))
+        check_prices(pricing, self._ledger.reservation(reservation.id))
         n_checked[reservation.id] = len(state.plans)
         return state
 

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from secretballot.divergences._confident_max import ConfidentMax
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import Law, PlannedMechanism
-from secretballot.divergences._moves import Move, NoisyBit, NoisyMax, NoisyTop
+from secretballot.divergences._moves import Move, NoisyBit, NoisyMax
 from secretballot.divergences._orders import Floats
 
 #: Moves that have gap costs, by the name that stands for them in a record.
-_MOVES: dict[str, type[Move]] = {
-    kind.__name__: kind for kind in (NoisyBit, NoisyTop, NoisyMax, ConfidentMax)
-}
+_MOVES: dict[str, type[Move]] = {kind.__name__: kind for kind in (NoisyBit, NoisyMax, ConfidentMax)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -194,12 +194,6 @@ class _WeightingPlan(OneLevelPlan):
         return np.array(loads)
 
     def _weighted(self, mechanism: Mechanism, weights: NDArray[np.float64]) -> Mechanism:
-        if mechanism.whole_counts:
-            raise ValueError(
-                f"mechanism={mechanism!r} takes whole numbers of votes, and individualization="
-                "Weighting() makes ballots of fractions; use Upsampling() or Vanishing(), or "
-                "ExponentialTopK."
-            )
         normalised = weights * self.n_teachers / (weights * self.n_per_kind).sum()
         by_level = dict(zip(self.levels.names, self.spread(normalised.tolist()), strict=True))
         return replace(mechanism, weight=by_level)

@@ -7,22 +7,19 @@ from secretballot.divergences import (
     FewDraws,
     NoisyBit,
     NoisyMax,
-    NoisyTop,
     NoisyVector,
     PureRelease,
     StableTest,
 )
-from secretballot.games.moves._bit_move import BitPlay, StableTestPlay, TopPlay
+from secretballot.games.moves._bit_move import BitPlay, StableTestPlay
 from secretballot.games.moves._clipped_move import ClippedPlay, VectorPlay
 from secretballot.games.moves._confident_move import ConfidentPlay
 from secretballot.games.moves._grid import FINE, Fineness, LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._max_move import MaxPlay
 from secretballot.games.moves._play import (
     GameMove,
-    KnownChoices,
     Node,
     Play,
-    State,
     all_nodes,
     has_play,
     play_of,
@@ -34,12 +31,10 @@ __all__ = [
     "FINE",
     "Fineness",
     "GameMove",
-    "KnownChoices",
     "LossGrid",
     "Node",
     "PaddedValues",
     "Play",
-    "State",
     "ValueFunction",
     "all_nodes",
     "has_play",
@@ -54,7 +49,6 @@ play_of.register(ConfidentMax, ConfidentPlay)
 play_of.register(FewDraws, FewDrawsPlay)
 play_of.register(NoisyBit, BitPlay)
 play_of.register(NoisyMax, MaxPlay)
-play_of.register(NoisyTop, TopPlay)
 play_of.register(NoisyVector, VectorPlay)
 play_of.register(PureRelease, ResponsePlay)
 play_of.register(StableTest, StableTestPlay)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from secretballot.divergences import Floats, NoisyBit
-from secretballot.games.moves._choices import Choices, bit_choices
-from secretballot.games.moves._gaussian_move import GaussianPair
 from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
-from secretballot.games.moves._play import KnownChoices, Node, Play, State
+from secretballot.games.moves._play import Play
 
 #: Standardised gaps beyond this are not searched: they add less than Phi(-_FURTHEST) a move.
 _FURTHEST = 8.5
@@ -207,36 +205,13 @@ class BitPlay(Play[NoisyBit]):
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> BitMove:
         return bit_move(self.loss_scale, grid, spacing, zone)
 
-    def on_known_data(self, state: State) -> KnownChoices:
-        return bit_choices(float(state) / self.move.scale, self.loss_scale)
-
     @property
     def bits(self) -> tuple[float, float] | None:
         return 1, self.loss_scale**2
 
 
-class TopPlay(BitPlay):
-    """A threshold on the largest count, whose vote follows: on known data they are one move."""
-
-    def split_known(
-        self, node: Node, states: Mapping[str, State]
-    ) -> list[tuple[Node, KnownChoices]]:
-        """Join the threshold and the vote behind it, if the vote's joint law is known."""
-        joint: Choices | None = None
-        if len(node.follow) == 1 and node.follow[0].times == 1 and not node.follow[0].follow:
-            (vote,) = node.follow
-            gap, noise = float(states[node.name]), self.move.scale
-            joint = vote.play.behind_threshold(states[vote.name], gap, noise)
-        if joint is None:
-            return super().split_known(node, states)
-        return [(replace(node, follow=(), delta=node.delta + vote.delta), joint)]
-
-
 class StableTestPlay(BitPlay):
     """The test of a stable set: it is silent, not revealing, where it does not fail."""
-
-    def on_known_data(self, state: State) -> KnownChoices:
-        return GaussianPair(self.loss_scale)  # which gap is tested is private
 
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
         return np.maximum(best, delta + (1 - delta) * silent)

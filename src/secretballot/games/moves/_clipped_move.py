@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from secretballot.divergences import ClippedBits, NoisyBit, NoisyVector
-from secretballot.games.moves._choices import bit_choices
 from secretballot.games.moves._gaussian_move import GaussianPairMove
 from secretballot.games.moves._grid import LossGrid
-from secretballot.games.moves._play import KnownChoices, Node, Play, State, play_of
+from secretballot.games.moves._play import Node, Play, play_of
 from secretballot.games.moves._share_table import interpolate_share
 from secretballot.games.moves._small_bits import SmallBits, SmallBitsPlay
 
@@ -55,10 +53,6 @@ class ClippedPlay(Play[ClippedBits]):
         return float(np.sqrt(self.move.noisy_numbers_mu2))
 
     @property
-    def known_loss_scale(self) -> float:
-        return self.move.ratio
-
-    @property
     def is_slow(self) -> bool:
         return self.move.n_labels is not None and self.move.n_labels > _MOST_LABELS
 
@@ -72,19 +66,6 @@ class ClippedPlay(Play[ClippedBits]):
         assert self.move.n_labels is not None
         bits = node.with_move(NoisyBit(scale=1.0, shift=self.move.ratio))
         return replace(bits, times=node.times * self.move.n_labels)
-
-    def split_known(
-        self, node: Node, states: Mapping[str, State]
-    ) -> list[tuple[Node, KnownChoices]]:
-        """Play each label moved as far as one can be, unless the noisy sums reveal less."""
-        if self.move.bound != "papernot":
-            gaps = states[node.name] / (np.sqrt(2) * self.move.sigma)
-            labels = [bit_choices(float(gap), self.move.ratio) for gap in gaps]
-            if labels and sum(label.variance for label in labels) <= self.move.noisy_numbers_mu2:
-                names = (f"{node.name} {number}" for number in range(len(labels)))
-                nodes = [replace(node, name=name) for name in names]
-                return list(zip(nodes, labels, strict=True))
-        return super().split_known(node, states)
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
         bound = _bit_bound(self.move)

@@ -10,9 +10,9 @@ from scipy.special import ndtr
 
 from secretballot.divergences import ConfidentMax, Floats, NoisyBit, NoisyMax
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._choices import ChoiceMove, confident_choices
+from secretballot.games.moves._choices import ChoiceMove
 from secretballot.games.moves._grid import LossGrid, PaddedValues
-from secretballot.games.moves._play import KnownChoices, Node, Play, State, play_of
+from secretballot.games.moves._play import Node, Play, play_of
 
 _FURTHEST = 8.5  # standardised gaps from which on the vote reveals next to nothing
 
@@ -88,10 +88,6 @@ class ConfidentPlay(Play[ConfidentMax]):
         far = 2 / np.pi * (self.move.vote_ratio**2 + self.move.bit_ratio**2)
         return max(confident_variance(self.move), far)
 
-    @property
-    def known_loss_scale(self) -> float:
-        return max(self.move.vote_ratio, self.move.bit_ratio)
-
     def expand(self, node: Node) -> Node:
         """Split a threshold and its vote into two moves, where the gaps are not finitely many."""
         move = self.move
@@ -103,14 +99,6 @@ class ConfidentPlay(Play[ConfidentMax]):
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ConfidentMove:
         return confident_move(self.move, grid, spacing, zone)
-
-    def on_known_data(self, state: State) -> KnownChoices:
-        move = self.move
-        gap = float(state.max()) - move.threshold
-        noise = move.sigma_threshold, move.sigma
-        choices = confident_choices(state, gap, *noise, move.weight, move.ballots)
-        assert choices is not None  # of two classes
-        return choices
 
 
 @lru_cache(maxsize=64)

@@ -44,19 +44,3 @@ class GaussianPairMove:
         jumps = jumps[..., start : start + after.n_nodes + 2 * half]
         gain = np.apply_along_axis(np.correlate, -1, jumps, kernel, "valid")
         return np.asarray(after.shifted(0) + np.maximum(gain, 0.0) + 2 * ndtr(-_FURTHEST))
-
-
-@dataclass(frozen=True)
-class GaussianPair:
-    """Known data whose choices are bounded by a Gaussian pair."""
-
-    ratio: float
-    largest_loss = 0.0
-
-    @property
-    def variance(self) -> float:
-        return self.ratio**2
-
-    def on_grid(self, grid: LossGrid, to_data: bool) -> GaussianPairMove:
-        """Build the move, which is the same in both directions."""
-        return GaussianPairMove(self.ratio, grid)

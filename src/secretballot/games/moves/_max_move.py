@@ -11,20 +11,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from secretballot.divergences import Floats, NoisyMax, has_ballot
+from secretballot.divergences import Floats, NoisyMax
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._choices import (
-    NO_CHOICES,
-    Choices,
-    bit_choices,
-    confident_choices,
-    level_choices,
-    max_choices,
-)
-from secretballot.games.moves._gaussian_move import GaussianPair, GaussianPairMove
+from secretballot.games.moves._gaussian_move import GaussianPairMove
 from secretballot.games.moves._grid import LossGrid, PaddedValues, larger_value
 from secretballot.games.moves._plane import Region, plane_kernels
-from secretballot.games.moves._play import GameMove, KnownChoices, Play, State
+from secretballot.games.moves._play import GameMove, Play
 from secretballot.games.moves._share_table import MORE_CLASSES, TWO_CLASSES, interpolate_share
 
 _BLOCK = 1024
@@ -153,13 +145,9 @@ class MaxPlay(Play[NoisyMax]):
         return self.move.n_classes == 2 and not self._is_gaussian
 
     @property
-    def known_loss_scale(self) -> float:
-        return float(np.sqrt(2)) * self.move.ratio
-
-    @property
     def noisy_shift(self) -> float:
         """The mu of the noisy counts; 0 for one class, which is always released."""
-        return 0.0 if self.move.n_classes == 1 else self.known_loss_scale
+        return 0.0 if self.move.n_classes == 1 else float(np.sqrt(2)) * self.move.ratio
 
     @property
     def loss_variance(self) -> float:
@@ -175,33 +163,6 @@ class MaxPlay(Play[NoisyMax]):
         if self._is_gaussian:
             return GaussianPairMove(self.loss_scale, grid)
         return max_move(self.move.ratio, grid, spacing, zone)
-
-    def on_known_data(self, state: State) -> KnownChoices:
-        choices = self._known_choices(state)
-        return GaussianPair(self.known_loss_scale) if choices is None else choices
-
-    def _known_choices(self, votes: State) -> Choices | None:
-        """Build the choices on known votes; None where only the noisy counts bound them."""
-        move = self.move
-        n_classes = len(votes) if move.n_classes is None else move.n_classes
-        if n_classes == 1:
-            return NO_CHOICES
-        if n_classes > max(len(votes), 2):
-            if move.ballots > 1:
-                return None
-            return level_choices(votes, n_classes, move.sigma, move.ratio)
-        votes = np.append(votes, np.zeros(n_classes - len(votes)))
-        if len(votes) == 2:
-            gap = (votes[0] - votes[1]) / (np.sqrt(2) * move.sigma)
-            can_widen = bool(has_ballot(votes.min(), move.weight, votes.sum()))
-            return bit_choices(float(gap), self.known_loss_scale, can_widen)
-        return max_choices(votes / move.sigma, move.ratio) if move.ballots == 1 else None
-
-    def behind_threshold(self, votes: State, gap: float, noise: float) -> Choices | None:
-        move = self.move
-        if move.n_classes not in (None, len(votes)):
-            return None
-        return confident_choices(votes, gap, noise, move.sigma, move.weight, move.ballots)
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
         if self._is_gaussian:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-
-from secretballot.games.moves._gaussian_move import GaussianPair
 
 if TYPE_CHECKING:
     from secretballot.divergences import Floats, Move
-    from secretballot.games.moves._choices import Choices
     from secretballot.games.moves._grid import LossGrid, PaddedValues
 
 M_co = TypeVar("M_co", covariant=True)
-
-#: State of a move on known data: a gap, or counts.
-State = NDArray[np.float64]
 
 
 class GameMove(Protocol):
@@ -32,21 +25,6 @@ class GameMove(Protocol):
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Bound the value under the best choice, given that after a positive outcome, or others."""
-
-
-class KnownChoices(Hashable, Protocol):
-    """Choices of the adversary on known data: neighbours, or a Gaussian pair that bounds them."""
-
-    @property
-    def variance(self) -> float:
-        """Upper bound of the mean squared loss."""
-
-    @property
-    def largest_loss(self) -> float:
-        """Largest loss that a Gaussian with this variance would not reach; 0 if there is none."""
-
-    def on_grid(self, grid: LossGrid, to_data: bool) -> GameMove | None:
-        """Build the move from the data to a neighbour, or back; None if it reveals nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +62,6 @@ class Play(Generic[M_co]):
         """Upper bound of the variance of the loss, by default a noisy bit's."""
         return 2 / np.pi * self.loss_scale**2
 
-    @property
-    def known_loss_scale(self) -> float:
-        """Scale of the loss on known data."""
-        return self.loss_scale
-
     def expand(self, node: Node) -> Node:
         """Replace the move by one that reveals at least as much."""
         return node
@@ -100,26 +73,6 @@ class Play(Generic[M_co]):
         one by one.
         """
         raise NotImplementedError
-
-    def on_known_data(self, state: State) -> KnownChoices:
-        """Build the choices on one row's state; by default the pair of the noisy numbers."""
-        del state
-        return GaussianPair(self.noisy_shift)
-
-    def split_known(
-        self, node: Node, states: Mapping[str, State]
-    ) -> list[tuple[Node, KnownChoices]]:
-        """Split a node into the nodes that are played on known data, with their choices."""
-        return [(node, self.on_known_data(states[node.name]))]
-
-    def behind_threshold(self, votes: State, gap: float, noise: float) -> Choices | None:
-        """Build the choices of the move and a threshold on the largest vote, as one move.
-
-        `gap` is the distance of that vote from the threshold, and `noise` the threshold's standard
-        deviation. None if they are not known.
-        """
-        del votes, gap, noise
-        return None
 
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
         """Compute the value of a move that fails, and reveals everything, with `delta`.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from secretballot.divergences import BoundedRange, FewDraws, Floats, PureRelease
-from secretballot.games.moves._choices import ChoiceMove, Choices, response_choices
+from secretballot.games.moves._choices import ChoiceMove
 from secretballot.games.moves._grid import (
     LossGrid,
     PaddedValues,
@@ -18,7 +18,7 @@ from secretballot.games.moves._grid import (
     larger_value,
     sum_outcomes,
 )
-from secretballot.games.moves._play import M_co, Node, Play, State, play_of
+from secretballot.games.moves._play import M_co, Node, Play, play_of
 
 #: Distances of groups of t from half of the width, in widths.
 _GROUP_ENDS = np.array([0.015, 0.045, 0.075, 0.105, 0.15, 0.2, 0.3])
@@ -188,13 +188,17 @@ class RangePlay(_DrawPlay[BoundedRange]):
 
 
 class ResponsePlay(_DrawPlay[PureRelease]):
-    """A purely private release."""
+    """A purely private release, which randomised response dominates.
+
+    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015).
+    """
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ChoiceMove | None:
-        return response_choices(self.move.epsilon).on_grid(grid, to_data=False)
-
-    def on_known_data(self, state: State) -> Choices:
-        return response_choices(self.move.epsilon)
+        if not self.move.epsilon:
+            return None
+        losses = np.array([[-self.move.epsilon, self.move.epsilon]])
+        log_p = -np.logaddexp(0.0, losses)
+        return ChoiceMove.from_laws(log_p, -losses, grid, told_apart=False)
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):

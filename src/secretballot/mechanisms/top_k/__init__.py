@@ -6,17 +6,14 @@ Names that are imported as themselves are for other folders of the library, not 
 from secretballot.mechanisms.top_k._item_draws import Draws as Draws
 from secretballot.mechanisms.top_k._item_draws import largest as largest
 from secretballot.mechanisms.top_k._item_draws import mark as mark
-from secretballot.mechanisms.top_k._joint_top_k import JointTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height as floor_height
-from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK, GaussianTopK
+from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
 from secretballot.mechanisms.top_k._top_k import TopK
 
 __all__ = [
     "ExponentialTopK",
-    "GaussianTopK",
-    "JointTopK",
     "LimitedDomainTopK",
     "StableTopK",
     "TopK",

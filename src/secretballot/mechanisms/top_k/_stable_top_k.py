@@ -107,7 +107,6 @@ class StableTopK(TopK):
     See Also
     --------
     ExponentialTopK : A fixed number of items, whatever the gaps.
-    GaussianTopK : For people with a few items each.
 
     Notes
     -----
