@@ -100,7 +100,7 @@ def ensemble(
     change: dict[str, Any] | None = None,
     excused: str = "",
     form: str = "frame",
-    order: Any = "gaussian",
+    order: Any = None,
     most: float = 1.0,
     **settings: Any,
 ) -> Kind:
