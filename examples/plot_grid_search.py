@@ -69,7 +69,7 @@ ensemble.price_fit(len(y), X_public, n_fits=n_fits)
 # that is made by it is a leak. Each fit of a copy warns of that, as nobody knows what a tool does
 # with private rows. This one is paid: ``score_private``
 # counts right answers with noise, from the same budget (as does
-# :func:`~secretballot.scoring.score_private`, for other models).
+# :func:`~secretballot.measures.score_private`, for other models).
 
 
 def paid_score(estimator, X, y):

@@ -28,8 +28,8 @@ import pandas as pd
 from distributed import Client, LocalCluster
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.distributed import PrivateParts
-from secretballot.selection import private_quantiles
+from secretballot.measures import private_quantiles
+from secretballot.tables import PrivateParts
 
 HOSPITALS = ["north", "river", "hill", "harbour", "park", "east"]
 rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import GNMax, PrivacyAccountant
-from secretballot.collaboration import Collaboration, Party
+from secretballot.parties import Collaboration, Party
 
 N_HOSPITALS, N_PATIENTS = 40, 6
 N_ASKERS, N_ASKED = 3, 20

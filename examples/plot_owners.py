@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateTeacherEnsemble
-from secretballot.scoring import price_score
+from secretballot.measures import price_score
 
 EPSILON, DELTA, N_PATIENTS = 1.0, 1e-5, 3_000
 rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ by_patient.accountant.statement()
 # -----------------------------
 # The noise is the same: in each case one vote moves per unit. What may be lost is that a teacher
 # has the visits of fewer patients, and that noisy counts of *people*
-# (:func:`~secretballot.scoring.score_private`) are of 3,000 patients and not of 24,000 visits, and
+# (:func:`~secretballot.measures.score_private`) are of 3,000 patients and not of 24,000 visits, and
 # cost more. The true outcomes of 3,000 made-up others judge.
 
 noise = [each.mechanism_.sigma for each in (by_visit, by_patient)]

@@ -2,8 +2,8 @@
 
 from tests._fakes import Gaussian, votes
 
-from secretballot._cli import main
 from secretballot.accounting import PrivacyAccountant
+from secretballot.reports._cli import main
 
 
 def ledger_command(capsys, *arguments):

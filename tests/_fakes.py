@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 
 
 def gaussian(rate):

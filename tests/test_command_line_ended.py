@@ -34,8 +34,8 @@ def test_ctrl_c_ends_a_command_quietly(path, capfd, monkeypatch):
     def interrupted(ledger, options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("secretballot._cli.verify", interrupted)
-    monkeypatch.setattr("secretballot._cli._drop_output", lambda: None)
+    monkeypatch.setattr("secretballot.reports._cli.verify", interrupted)
+    monkeypatch.setattr("secretballot.reports._cli._drop_output", lambda: None)
     assert main(["ledger", "verify", str(path)]) == 130
     assert capfd.readouterr() == ("", "")
 

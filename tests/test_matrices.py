@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from secretballot._matrices import cholesky_root, gram, inverse, mirror, product, solve
+from secretballot._base._matrices import cholesky_root, gram, inverse, mirror, product, solve
 
 RNG = np.random.default_rng(0)
 SIZES = [1, 2, 63, 64, 65, 150]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from secretballot._numbers import as_float, check_integer, check_number
+from secretballot._base._numbers import as_float, check_integer, check_number
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secretballot._owner_hash import hash_integers, hash_packed, hash_texts
-from secretballot._owners import Owners
+from secretballot._base._owner_hash import hash_integers, hash_packed, hash_texts
+from secretballot.tables._owners import Owners
 
 KEY = bytes(range(16))
 # The first and the sixteenth of the values published with the algorithm: texts 0, 1, ..., n - 1.
@@ -64,7 +64,7 @@ def test_whole_numbers_are_eight_bytes(numbers):
 
 
 def test_many_batches_and_packed_texts_are_the_same(monkeypatch):
-    monkeypatch.setattr("secretballot._owner_hash._BATCH", 7)
+    monkeypatch.setattr("secretballot._base._owner_hash._BATCH", 7)
     texts = [f"patient {number}".encode() for number in range(100)]
     expected = [plain(text, KEY) for text in texts]
     assert hash_texts(texts, KEY).tolist() == expected

@@ -6,8 +6,8 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import PrivacyLeakWarning
-from secretballot.distributed import PrivateParts
-from secretballot.selection import private_quantiles
+from secretballot.measures import private_quantiles
+from secretballot.tables import PrivateParts
 
 N = 300
 LARGE = 2.0**53

@@ -3,8 +3,8 @@
 import os
 from contextlib import suppress
 
-from secretballot import _private_folder
-from secretballot._private_folder import PrivateFolder
+from secretballot._base import _private_folder
+from secretballot._base._private_folder import PrivateFolder
 
 
 def test_a_task_that_still_writes_leaves_nothing(tmp_path, monkeypatch):

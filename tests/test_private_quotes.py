@@ -19,10 +19,14 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
+from secretballot.measures import (
+    confusion_private,
+    private_top_k,
+    regression_score_private,
+    score_private,
+)
 from secretballot.mechanisms import StableTopK
 from secretballot.quantification import publish_proportions
-from secretballot.scoring import confusion_private, regression_score_private, score_private
-from secretballot.selection import private_top_k
 
 X, POOL = np.arange(80.0).reshape(40, 2), np.arange(20.0).reshape(10, 2)[::-1] % 14 + 0.5
 Y = np.arange(40) % 2

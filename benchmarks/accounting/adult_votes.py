@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from secretballot import PrivateTeacherEnsemble, load_adult
-from secretballot.ensemble import collect_votes
+from secretballot.ensemble._votes import collect_votes
 
 N_PRIVATE, N_PUBLIC = 37_222, 7_000
 CACHE = Path(os.environ.get("SECRETBALLOT_OUTPUT", Path(__file__).resolve().parents[2] / "output"))

@@ -22,13 +22,8 @@ from scipy.stats import binom
 
 from secretballot import BudgetExceededError, PrivacyAccountant
 from secretballot.accounting import Reservation
-from secretballot.divergences import EVERYONE
-from secretballot.mechanisms import (
-    UNANSWERED,
-    ConfidentGNMax,
-    GNMax,
-    Mechanism,
-)
+from secretballot.costs._groups import EVERYONE
+from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax, Mechanism
 
 SIGMA, DELTA = 40.0, 1e-5
 KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian"}

@@ -38,7 +38,7 @@ from adult_votes import adult_votes
 from numpy.typing import NDArray
 
 from secretballot.accounting import RenyiCost, plan_rows
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
 ON_VOTES = ("exact", "whole")

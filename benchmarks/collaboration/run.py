@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import BinaryVoting, ConfidentGNMax, GNMax, PrivacyAccountant, load_adult
-from secretballot.collaboration import Agreement, Collaboration, Party
+from secretballot.parties import Agreement, Collaboration, Party
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 #: What is learned from the other attributes of a face; three of them are rare.

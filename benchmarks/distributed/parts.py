@@ -33,7 +33,7 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.distributed import PrivateParts
+from secretballot.tables import PrivateParts
 
 COLUMNS = [f"x{place}" for place in range(20)]
 N_PUBLIC, N_TEACHERS = 400, 1_000

@@ -18,7 +18,7 @@ from votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
 
 from secretballot import ConfidentGNMax, Weighting
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import UNANSWERED
 
 Floats = NDArray[np.float64]

@@ -31,8 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.accounting import PrivacyAccountant, replay
-from secretballot.ledger import Ledger, Transaction
+from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._transaction import Transaction
 from secretballot.mechanisms import GNMax
 
 PLENTY = 1e9

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import RenyiCost, plan_rows
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, TauVoting
 
 PUBLISHED: dict[str, Any] = {"conversion": "mironov", "orders": range(2, 51)}

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from secretballot.accounting import RenyiCost
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.inspection import label_scores
 from secretballot.mechanisms import (
     BinaryVoting,

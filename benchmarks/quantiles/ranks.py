@@ -32,8 +32,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "equal_epsilon"))
 import sets
 
 from secretballot import PrivacyAccountant
-from secretballot.divergences import gaussian_budget
-from secretballot.selection import NoisyRanks, RankGrid, private_quantiles
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.measures import private_quantiles
+from secretballot.measures._noisy_ranks import NoisyRanks
+from secretballot.measures._rank_grid import RankGrid
 
 Floats = NDArray[np.float64]
 Method = Callable[[Floats, Floats, float, np.random.Generator], Floats]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from secretballot.divergences import BoundedRange, Law, NoisyVector, Step, draw_uniform
+from secretballot.costs import BoundedRange, NoisyVector, Step, draw_uniform
+from secretballot.costs._law import Law
 from secretballot.mechanisms import ExponentialTopK, TopK
 from secretballot.mechanisms.top_k import largest, mark
 

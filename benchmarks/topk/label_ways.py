@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import RenyiCost
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import (
     BinaryVoting,
     ExponentialTopK,

@@ -16,12 +16,7 @@ from joint_and_gaussian import GaussianTopK, JointTopK
 from numpy.typing import NDArray
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.mechanisms import (
-    ExponentialTopK,
-    LimitedDomainTopK,
-    StableTopK,
-    TopK,
-)
+from secretballot.mechanisms import ExponentialTopK, LimitedDomainTopK, StableTopK, TopK
 
 #: Part of delta for failures of all queries where nothing else needs any.
 NEARLY = 0.999

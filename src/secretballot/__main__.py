@@ -12,7 +12,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     if sys.path[:1] in ([""], [os.getcwd()]):
         del sys.path[0]
 
-from secretballot._cli import main
+from secretballot.reports._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

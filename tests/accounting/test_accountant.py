@@ -21,7 +21,7 @@ from secretballot.accounting import (
     RenyiCost,
     Scope,
 )
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 
 # Levels and members
 

@@ -7,15 +7,16 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
-from secretballot.mechanisms import ExponentialTopK, GaussianProportions
-from secretballot.quantification import publish_proportions
-from secretballot.scoring import (
+from secretballot.measures import (
     confusion_private,
     price_score,
+    private_quantiles,
+    private_top_k,
     regression_score_private,
     score_private,
 )
-from secretballot.selection import private_quantiles, private_top_k
+from secretballot.mechanisms import ExponentialTopK, GaussianProportions
+from secretballot.quantification import publish_proportions
 
 TRUTH = np.arange(20_000) % 2
 PREDICTED = np.where(np.arange(20_000) % 5, TRUTH, 0)

@@ -7,8 +7,8 @@ import pytest
 from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, calibrated, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.divergences import EVERYONE
-from secretballot.ledger import budget_levels
+from secretballot.costs._groups import EVERYONE
+from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import (
     BestOfCounts,
     ConfidentGNMax,

@@ -7,8 +7,11 @@ import pytest
 from scipy.stats import binom, norm
 from tests._fakes import Grouped, votes
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.divergences import ORDERS, NoisyBit, split_group
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.costs import NoisyBit
+from secretballot.costs._groups import split_group
+from secretballot.costs._orders import ORDERS
 from secretballot.mechanisms import GNMax, RoundRobin
 
 TIED = [[3.0, 3.0]]

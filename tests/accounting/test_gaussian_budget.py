@@ -7,14 +7,11 @@ import pytest
 from tests._fakes import Gaussian, Pure, calibrated
 
 from secretballot import publish_proportions
-from secretballot.accounting import (
-    BudgetExceededError,
-    GaussianCost,
-    PrivacyAccountant,
-    price_plan,
-    replay,
-)
-from secretballot.divergences import PureRelease, gaussian_budget, gaussian_delta
+from secretballot.accounting import BudgetExceededError, GaussianCost, PrivacyAccountant, price_plan
+from secretballot.accounting._replay import replay
+from secretballot.costs import PureRelease
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._gaussian_cost import gaussian_budget
 from secretballot.mechanisms import (
     ConfidentGNMax,
     GaussianProportions,

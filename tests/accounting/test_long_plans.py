@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from secretballot.accounting import PrivacyAccountant, replay
-from secretballot.games import FINE, SplitPlan, _long_plan
+from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.costs import _long_plan
+from secretballot.costs._split_plan import SplitPlan
+from secretballot.costs.moves._grid import FINE
 from secretballot.mechanisms import BinaryVoting
 
 N_LABELS, N_ROWS = 12, 20

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.games import _price
+from secretballot.costs import _price
 from secretballot.mechanisms import TauVoting
 
 

@@ -8,22 +8,19 @@ import pytest
 from tests._fakes import calibrated
 from tests.games._references import best_move, bit_laws, end
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.divergences import (
-    BoundedRange,
-    FewDraws,
-    NoisyBit,
-    StableTest,
-    Step,
-    gaussian_delta,
-    own_delta,
-    realised_cost,
-    worst_case_cost,
-)
-from secretballot.games import FINE, PlanPiece, PlanPrice, _long_plan, answer_steps, threshold_steps
-from secretballot.games._long_plan import LongPlan, price_in_mu2
-from secretballot.games._price import GroupPlan, price_law
-from secretballot.games.moves import ValueFunction
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.costs import BoundedRange, NoisyBit, Step, _long_plan
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._law import own_delta, realised_cost, worst_case_cost
+from secretballot.costs._long_plan import LongPlan, price_in_mu2
+from secretballot.costs._plan_price import PlanPrice
+from secretballot.costs._price import GroupPlan, price_law
+from secretballot.costs._split_plan import PlanPiece, answer_steps, threshold_steps
+from secretballot.costs.moves import ValueFunction
+from secretballot.costs.moves._grid import FINE
+from secretballot.costs.selection._gaussian_selection import StableTest
+from secretballot.costs.selection._pure_moves import FewDraws
 from secretballot.mechanisms import StableTopK
 
 RATIO, OWN = 0.3, 1e-3

@@ -12,7 +12,7 @@ from tests.accounting.conftest import refused, room
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
 from secretballot.accounting._privacy_filter import PrivacyFilter
-from secretballot.divergences import EVERYONE, level_cost
+from secretballot.costs._groups import EVERYONE, level_cost
 
 
 def test_a_run_ends_before_the_first_row_that_might_not_fit(accountant):

@@ -8,7 +8,7 @@ import pytest
 from tests._fakes import Gaussian, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.games import SplitPlan
+from secretballot.costs._split_plan import SplitPlan
 from secretballot.mechanisms import ConfidentGNMax, GNMax, StableTopK
 
 pytestmark = pytest.mark.filterwarnings("ignore:accounting='data_dependent'")

@@ -10,13 +10,9 @@ from sklearn.base import clone
 from tests._fakes import Gaussian, Grouped, Pure, votes
 from tests.accounting._reserved_rows import CONFIDENT, SHARP, VOTE, budget, failing, passing, tied
 
-from secretballot.accounting import (
-    BudgetExceededError,
-    PrivacyAccountant,
-    price_plan,
-    replay,
-)
-from secretballot.games import SplitPlan
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
+from secretballot.accounting._replay import replay
+from secretballot.costs._split_plan import SplitPlan
 from secretballot.mechanisms import ConfidentGNMax, GaussianProportions, GNMax, RoundRobin
 
 KINDS = ["renyi", "gaussian"]

@@ -7,9 +7,10 @@ import pytest
 from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
 from secretballot.__main__ import main
-from secretballot.accounting import LedgerError, replay
+from secretballot.accounting import LedgerError
+from secretballot.accounting._replay import replay
 from secretballot.inspection import BudgetDisplay
-from secretballot.ledger import Reserved
+from secretballot.ledger._reserved import Reserved
 
 
 @pytest.mark.parametrize(

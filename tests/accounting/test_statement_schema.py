@@ -9,7 +9,7 @@ import pytest
 from tests._fakes import Gaussian, Grouped, Known, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
-from secretballot.ledger import Ledger
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import GNMax
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is for tests")

@@ -10,7 +10,7 @@ from tests._fakes import Pure, votes
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import ORDERS, BudgetExceededError, GaussianCost, RenyiCost
-from secretballot.divergences import gate_budget
+from secretballot.costs._cost import gate_budget
 from secretballot.mechanisms import GNMax, VectorSum
 
 TINY = 2e-18

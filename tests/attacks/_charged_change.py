@@ -17,13 +17,13 @@ from secretballot.mechanisms import (
     NoisyCounts,
     NoisyMargin,
     PowersetVoting,
-    Proportions,
     RoundRobin,
     SkellamMax,
     TauVoting,
     TopK,
     VectorSum,
 )
+from secretballot.mechanisms._proportions import Proportions
 
 ZERO, NEVER = Fraction(0), Fraction(10**9)
 

@@ -11,17 +11,18 @@ import numpy as np
 from tests.attacks._mutations import mutated_bytes, mutated_words
 from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
-from secretballot._errors import BudgetExceededError
-from secretballot.collaboration import Agreement, Answer, TermsError, TrustedAggregator
-from secretballot.collaboration._question import Question
-from secretballot.collaboration._voter import Absent
-from secretballot.collaboration.remote._answer_messages import decode_answer, decode_outcome
-from secretballot.collaboration.remote._remote_voter import RemoteVoter
-from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import encode_table
-from secretballot.collaboration.remote._vote_terms import VoteTerms, check_terms
+from secretballot._base._errors import BudgetExceededError
 from secretballot.mechanisms import GNMax
-from secretballot.transport import ChannelError, Message, MessageError, Stream, Traffic
+from secretballot.parties import Agreement, Answer, TermsError, TrustedAggregator
+from secretballot.parties._message import Message, MessageError
+from secretballot.parties._question import Question
+from secretballot.parties._stream import ChannelError, Stream, Traffic
+from secretballot.parties._voter import Absent
+from secretballot.parties.remote._answer_messages import decode_answer, decode_outcome
+from secretballot.parties.remote._remote_voter import RemoteVoter
+from secretballot.parties.remote._session import Session
+from secretballot.parties.remote._table import encode_table
+from secretballot.parties.remote._vote_terms import VoteTerms, check_terms
 
 AGREEMENT = Agreement(mechanism=GNMax(sigma=1.0), parties=NAMES, weights={"south": 2.0})
 TERMS = VoteTerms(AGREEMENT, (0, 1), None, "trusted")

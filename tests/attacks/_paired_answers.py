@@ -29,15 +29,15 @@ from tests.attacks._paired_fits import MEEK, SANITIZED, budget, ensemble, given,
 from tests.attacks._paired_runs import Desk, Kind, Left
 
 import secretballot as sb
-from secretballot.collaboration import Agreement, Collaboration, Party
-from secretballot.publication import publish_epsilon
-from secretballot.quantification import (
-    Bags,
-    LabelProportionsClassifier,
-    MMDClassRatioEstimator,
+from secretballot.accounting import publish_epsilon
+from secretballot.measures import (
+    confusion_private,
+    private_quantiles,
+    regression_score_private,
+    score_private,
 )
-from secretballot.scoring import confusion_private, regression_score_private, score_private
-from secretballot.selection import private_quantiles
+from secretballot.parties import Agreement, Collaboration, Party
+from secretballot.quantification import Bags, LabelProportionsClassifier, MMDClassRatioEstimator
 
 SPEND: dict[str, Any] = {"epsilon": 20.0}
 #: Columns of numbers of a frame, and the bounds of their quantiles.

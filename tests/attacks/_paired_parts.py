@@ -14,9 +14,9 @@ from tests.attacks._paired_fits import CLASSES, DECLARED, LEVELS, MEEK, SCALED, 
 from tests.attacks._paired_runs import Desk, Kind, Left
 
 import secretballot as sb
-from secretballot.distributed import PrivateParts
 from secretballot.ensemble import make_table_pipeline
-from secretballot.selection import private_quantiles
+from secretballot.measures import private_quantiles
+from secretballot.tables import PrivateParts
 
 N_PARTS = 3
 

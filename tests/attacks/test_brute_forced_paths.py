@@ -22,6 +22,12 @@ from sklearn.tree import DecisionTreeClassifier
 from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, publish_proportions
 from secretballot.ensemble import PrivateChoice, PublicData
 from secretballot.linear import PrivateLogisticRegression
+from secretballot.measures import (
+    confusion_private,
+    private_top_k,
+    regression_score_private,
+    score_private,
+)
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
@@ -31,13 +37,7 @@ from secretballot.mechanisms import (
     StableTopK,
     VectorSum,
 )
-from secretballot.scoring import (
-    People,
-    confusion_private,
-    regression_score_private,
-    score_private,
-)
-from secretballot.selection import private_top_k
+from secretballot.tables._people import People
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),

@@ -12,8 +12,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.divergences import _groups
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.costs import _groups
 from secretballot.mechanisms import GNMax, RoundRobin, VectorSum
 
 #: Names and numbers of parts of the divisions in each scope.

@@ -12,7 +12,7 @@ from tests.collaboration.remote._processes import Sites
 from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 from tests.transport._certificates import Authority
 
-from secretballot.collaboration import ChannelError, Membership, VoteRefusedError
+from secretballot.parties import ChannelError, Membership, VoteRefusedError
 
 #: Noise of servers in other processes is not seeded; it would have to be 100 deviations off.
 pytestmark = pytest.mark.unseeded

@@ -14,8 +14,11 @@ from tests.collaboration.remote._site import AGREEMENT
 from tests.collaboration.remote.test_tables import frame, table
 from tests.transport._certificates import HOST, Authority
 
-from secretballot.collaboration.remote._vote_terms import VoteTerms
-from secretballot.transport import ChannelError, Connection, Message, Server
+from secretballot.parties._connection import Connection
+from secretballot.parties._message import Message
+from secretballot.parties._server import Server
+from secretballot.parties._stream import ChannelError
+from secretballot.parties.remote._vote_terms import VoteTerms
 
 #: The longest message that a reader declares.
 LIMIT = 2**25

@@ -25,8 +25,8 @@ from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 from tests.transport._certificates import HOST, Authority
 from tests.transport._health import check_health
 
-from secretballot.collaboration import Membership
-from secretballot.transport import Connection
+from secretballot.parties import Membership
+from secretballot.parties._connection import Connection
 
 #: Noise of other processes is not seeded; it would have to be 100 deviations off.
 pytestmark = pytest.mark.unseeded

@@ -7,9 +7,9 @@ import random
 from tests.collaboration.remote._site import NAMES, budget, trained
 
 from secretballot import SkellamMax
-from secretballot.collaboration import Agreement
-from secretballot.collaboration.remote._vote_terms import VoteTerms
-from secretballot.transport import MessageError
+from secretballot.parties import Agreement
+from secretballot.parties._message import MessageError
+from secretballot.parties.remote._vote_terms import VoteTerms
 
 
 def test_voters_that_a_server_invents(counts):

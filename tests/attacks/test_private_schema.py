@@ -18,10 +18,12 @@ from tests.linear.test_neighbours import asked, furthest
 from tests.schema.test_row_schema import CELLS
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent, as_target, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent
+from secretballot.ensemble._target import as_target
+from secretballot.ensemble._votes import collect_votes
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import GNMax
-from secretballot.schema import RowSchema
+from secretballot.tables._row_schema import RowSchema
 
 N, N_POOL = 64, 30
 Y = np.arange(N) % 2

@@ -11,7 +11,8 @@ import pytest
 from tests._fakes import Pure, basic_budget, votes
 from tests._programs import ROOT, running_program
 
-from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant, replay
+from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
+from secretballot.accounting._replay import replay
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 QUARTER = Pure(epsilon=0.25)

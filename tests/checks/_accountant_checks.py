@@ -13,7 +13,7 @@ from tests._quietly import quietly
 from tests.checks._promises import expect_refusal
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacySpent
-from secretballot.divergences import Costs, level_cost
+from secretballot.costs._groups import Costs, level_cost
 from secretballot.testing import MechanismExample
 from secretballot.testing._mechanism_checks import (
     LARGE_EPSILON,

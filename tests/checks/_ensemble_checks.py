@@ -16,7 +16,8 @@ from tests.checks._ensemble_draws import ensemble_draws
 from tests.checks._promises import expect_refusal
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 from secretballot.testing import Audit, Neighbours, audit_epsilon
 from secretballot.testing._audit import claimed_cost

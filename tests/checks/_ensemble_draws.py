@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._sklearn_compat import unfitted
+from secretballot._base._sklearn_compat import unfitted
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.testing._audit import Draw, draw_in_blocks

@@ -15,8 +15,11 @@ from secretballot.accounting import (
     _privacy_filter,
 )
 from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
-from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
-from secretballot.ensemble import PrivateTeacherEnsemble, Randomness, _ensemble_data, _partition
+from secretballot.costs import NoisyBit, NoisyMax
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
+from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
 from secretballot.testing._outcome_laws import OutcomeLaw
 

@@ -15,11 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tests._quietly import quietly
 from tests.checks._promises import expect_refusal, name_checks
 
-from secretballot.quantification import (
-    Bags,
-    MMDClassRatioEstimator,
-    SoftmaxClassRatioEstimator,
-)
+from secretballot.quantification import Bags, MMDClassRatioEstimator, SoftmaxClassRatioEstimator
 
 _CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
 _PROPORTIONS = np.array(

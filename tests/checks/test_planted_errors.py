@@ -16,7 +16,7 @@ from tests.checks._ensembles import ESTIMATORS, make_ensemble
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import renyi_divergence
+from secretballot.costs._divergence import renyi_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.testing import MechanismExample, Neighbours
 from secretballot.testing import _mechanism_checks as mechanism

@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
 from secretballot import GNMax, PrivacyAccountant
-from secretballot.collaboration import Agreement, Party
+from secretballot.parties import Agreement, Party
 
 #: Names that `several` and `real` give.
 NAMES = (*string.ascii_lowercase, *(f"site {i}" for i in range(20)), "broken")

@@ -8,8 +8,8 @@ import pytest
 from tests.collaboration._parties import PLAIN, Says, agreed, budget, saying, several
 
 from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
-from secretballot.collaboration import Collaboration, Party, VoteRefusedError
 from secretballot.mechanisms import PowersetVoting
+from secretballot.parties import Collaboration, Party, VoteRefusedError
 
 ROWS = np.zeros((5, 2))
 

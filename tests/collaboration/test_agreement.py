@@ -9,7 +9,7 @@ import pytest
 from tests.collaboration._parties import several
 
 from secretballot import BinaryVoting, GNMax, SkellamMax
-from secretballot.collaboration import Agreement, Collaboration
+from secretballot.parties import Agreement, Collaboration
 
 NAMES = ("a", "b", "c", "d", "e")
 

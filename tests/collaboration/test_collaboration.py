@@ -16,9 +16,9 @@ from tests.collaboration._parties import PLAIN, Says, agreed, budget, real, sayi
 
 from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
 from secretballot.accounting import PrivacyLeakWarning
-from secretballot.collaboration import Collaboration, Party, VoteRefusedError
-from secretballot.collaboration._mechanism_adaptation import for_party
 from secretballot.mechanisms import NoisyCounts, NoisyMargin
+from secretballot.parties import Collaboration, Party, VoteRefusedError
+from secretballot.parties._mechanism_adaptation import for_party
 
 ROWS = np.zeros((5, 2))
 

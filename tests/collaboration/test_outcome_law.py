@@ -10,7 +10,7 @@ from scipy.stats import binomtest, chi2, norm, skellam
 from tests.collaboration._parties import agreed, budget, several
 
 from secretballot import GNMax, SkellamMax
-from secretballot.collaboration import Collaboration, TrustedAggregator
+from secretballot.parties import Collaboration, TrustedAggregator
 
 N_ROWS, SIGMA = 20_000, 2.0
 LEVEL = 1e-8

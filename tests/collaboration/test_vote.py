@@ -7,12 +7,8 @@ import pytest
 from tests.collaboration._parties import PLAIN, agreed, budget, saying, several
 
 from secretballot import BinaryVoting, ConfidentGNMax, GNMax, SkellamMax
-from secretballot.collaboration import (
-    Collaboration,
-    TrustedAggregator,
-    VoteRefusedError,
-)
-from secretballot.collaboration._voter import Absent
+from secretballot.parties import Collaboration, TrustedAggregator, VoteRefusedError
+from secretballot.parties._voter import Absent
 
 ROWS = np.zeros((5, 2))
 

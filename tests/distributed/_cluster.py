@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.distributed._parts import OWNER, TARGET, budget, public_rows
 
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
-from secretballot.distributed import PrivateParts
+from secretballot.tables import PrivateParts
 
 WORDS = {
     "exchange": "Exchange.write_part",

@@ -20,10 +20,11 @@ from secretballot import (
     PublicData,
     Weighting,
 )
-from secretballot.distributed import Buckets, PrivateParts, _tasks
-from secretballot.distributed._engine import JoblibEngine
 from secretballot.ensemble import PrivateChoice
 from secretballot.mechanisms import GNMax
+from secretballot.tables import PrivateParts, _tasks
+from secretballot.tables._buckets import Buckets
+from secretballot.tables._engine import JoblibEngine
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 

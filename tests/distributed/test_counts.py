@@ -13,9 +13,9 @@ from secretballot import (
     publish_proportions,
 )
 from secretballot.accounting import PrivacyAccountant as Accountant
-from secretballot.distributed import PrivateParts
+from secretballot.measures import private_quantiles
 from secretballot.quantification import Bags
-from secretballot.selection import private_quantiles
+from secretballot.tables import PrivateParts
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

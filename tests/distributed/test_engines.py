@@ -14,7 +14,8 @@ from tests._programs import python_environment, run_python
 from tests.distributed._parts import OWNER, TARGET, budget, public_rows, split, table
 
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
-from secretballot.distributed import Buckets, PrivateParts
+from secretballot.tables import PrivateParts
+from secretballot.tables._buckets import Buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -190,7 +191,7 @@ def test_frames_that_fail_are_named_by_type_alone(frame, client, tmp_path):
 KILLED = """
 import os, sys
 from tests.distributed._parts import OWNER, TARGET
-from secretballot.distributed import Buckets, PrivateParts
+from secretballot.tables import Buckets, PrivateParts
 parts = PrivateParts(sys.argv[1], y=TARGET, owners=OWNER, scratch=sys.argv[2])
 buckets = Buckets.of(parts, ["a"], bytes(16))
 print(oct(os.stat(buckets.folder.path).st_mode & 0o777))

@@ -21,8 +21,9 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.distributed import Buckets, PrivateParts
 from secretballot.ensemble._votes import GroupTally, collect_votes
+from secretballot.tables import PrivateParts
+from secretballot.tables._buckets import Buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = [
@@ -194,7 +195,7 @@ def test_types_of_owner_ids(kind, tmp_path):
     parts = PrivateParts(tmp_path / "parts", y=TARGET, owners=OWNER, n_buckets=2)
     buckets = Buckets.of(parts, ["a"], bytes(range(16)))
     hashes = np.concatenate(list(buckets.map_rows(lambda rows: rows.hashes)))
-    from secretballot._owners import Owners
+    from secretballot.tables._owners import Owners
 
     read = Owners.read(rows[OWNER], len(rows))
     expected = read.hashes(bytes(range(16)))[read.of_row]

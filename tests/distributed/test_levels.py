@@ -27,9 +27,9 @@ from secretballot import (
     Vanishing,
     Weighting,
 )
-from secretballot.distributed import PrivateParts, _buckets
 from secretballot.ensemble import PrivateChoice
 from secretballot.ensemble._votes import GroupTally, collect_votes
+from secretballot.tables import PrivateParts, _buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

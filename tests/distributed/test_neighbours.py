@@ -18,12 +18,12 @@ from tests.distributed._parts import (
 
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
-from secretballot.distributed import PrivateParts, _exchange
 from secretballot.ensemble import _partition
 from secretballot.linear.input import _private_source
+from secretballot.measures import _number_columns, private_quantiles
 from secretballot.mechanisms import GNMax
-from secretballot.scoring import People
-from secretballot.selection import _number_columns, private_quantiles
+from secretballot.tables import PrivateParts, _exchange
+from secretballot.tables._people import People
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

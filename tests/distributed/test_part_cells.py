@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.distributed import PrivateParts
 from secretballot.quantification import publish_proportions
+from secretballot.tables import PrivateParts
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet")

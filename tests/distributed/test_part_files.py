@@ -11,7 +11,8 @@ from tests._programs import run_python
 from tests.distributed._parts import OWNER, TARGET, RepeatingEngine, budget, split, table
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData, private_top_k
-from secretballot.distributed import Buckets, PrivateParts
+from secretballot.tables import PrivateParts
+from secretballot.tables._buckets import Buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -180,7 +181,7 @@ def test_whole_numbers_with_missing_cells_are_read_as_in_memory(folder):
 
 PERIODS = """
 import sys
-from secretballot.distributed import Buckets, PrivateParts
+from secretballot.tables import Buckets, PrivateParts
 parts = PrivateParts(sys.argv[1], y="outcome", owners="person", scratch=sys.argv[2])
 buckets = Buckets.of(parts, ["c"], bytes(16))
 print({str(kind) for kind in buckets.map_rows(lambda rows: rows.frame["c"].dtype)})

@@ -13,9 +13,9 @@ from tests.distributed._parts import (
 )
 
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
-from secretballot.distributed import PrivateParts
 from secretballot.inspection import show_progress
 from secretballot.mechanisms import GNMax
+from secretballot.tables import PrivateParts
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import gaussian_bound
-from secretballot.divergences._bit import bit_divergence, exact_bit, worst_bit
-from secretballot.divergences._divergence import round_up
+from secretballot.costs._bit import bit_divergence, exact_bit, gaussian_bound, worst_bit
+from secretballot.costs._divergence import round_up
 
 S40 = 40 * np.sqrt(2)
 FINITE = ORDERS[:-1]

@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import (
-    ConfidentMax,
-    NoisyBit,
-    confident_log_probabilities,
-    max_log_probabilities,
-    renyi_divergence,
-)
-from secretballot.divergences._confident_max import _worst
+from secretballot.costs import ConfidentMax, NoisyBit
+from secretballot.costs._confident_max import _worst, confident_log_probabilities
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._exact_max import max_log_probabilities
 
 FINITE = ORDERS[:-1]
 ADULT = ConfidentMax(sigma=40.0, sigma_threshold=200.0, threshold=300.0, n_votes=250.0, weight=1.0)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import epsilon_at_orders, order_index, renyi_budget
+from secretballot.costs._cost import epsilon_at_orders, renyi_budget
+from secretballot.costs._orders import order_index
 
 GAUSSIAN = RenyiCost(ORDERS / (2 * 10.0**2))
 

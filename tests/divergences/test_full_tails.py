@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from secretballot.divergences import draw_exponential, draw_gumbel, draw_laplace, draw_uniform
+from secretballot.costs import draw_exponential, draw_gumbel, draw_laplace, draw_uniform
 from secretballot.mechanisms import BestOfCounts, ExponentialTopK, LaplaceProportions, StableTopK
 
 UPPER = 2**63  # of the word that says on which side of 1/2 a number is

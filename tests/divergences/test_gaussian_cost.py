@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secretballot.divergences import (
-    GaussianCost,
-    Profile,
-    PureRelease,
-    gaussian_budget,
-    gaussian_share,
-)
+from secretballot.costs import PureRelease
+from secretballot.costs._gaussian_cost import GaussianCost, gaussian_budget
+from secretballot.costs._profile import Profile, gaussian_share
 
 
 def exact_delta(mu, epsilon):

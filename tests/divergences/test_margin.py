@@ -5,13 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from secretballot.divergences import (
-    GapCosts,
-    Margin,
-    dump_gap_records,
-    load_gap_records,
-    record_gaps,
-)
+from secretballot.costs.sanitized._gap_record import dump_gap_records, load_gap_records, record_gaps
+from secretballot.costs.sanitized._margin import GapCosts, Margin
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 
 ORDER = 8.0

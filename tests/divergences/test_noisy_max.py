@@ -10,20 +10,16 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import (
-    NoisyBit,
-    max_log_probabilities,
-    renyi_divergence,
-    three_way_logs,
-)
-from secretballot.divergences._divergence import cell_bound, log_moments
-from secretballot.divergences._exact_max import exact_max
-from secretballot.divergences._worst_max import (
+from secretballot.costs import NoisyBit
+from secretballot.costs._divergence import cell_bound, log_moments, renyi_divergence
+from secretballot.costs._exact_max import exact_max, max_log_probabilities
+from secretballot.costs._worst_max import (
     RATIOS,
     _slope,
     _table,
     searched_shares,
     searched_worst_max,
+    three_way_logs,
     worst_max,
 )
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import NoisyMax, order_index
+from secretballot.costs import NoisyMax
+from secretballot.costs._orders import order_index
 
 INTEGERS = np.arange(2.0, 51.0)
 

@@ -9,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import (
-    NoisyMax,
-    gaussian_bound,
-    max_log_probabilities,
-    renyi_divergence,
-)
-from secretballot.divergences._exact_max import exact_max
-from secretballot.divergences._papernot import papernot_bound
-from secretballot.divergences._several_ballots import _bound, several_ballots
+from secretballot.costs import NoisyMax
+from secretballot.costs._bit import gaussian_bound
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._exact_max import exact_max, max_log_probabilities
+from secretballot.costs._papernot import papernot_bound
+from secretballot.costs._several_ballots import _bound, several_ballots
 
 FINITE = ORDERS[:-1]
 SQRT2 = float(np.sqrt(2))

@@ -6,16 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secretballot.divergences import (
-    ORDERS,
-    IntegerBit,
-    IntegerCounts,
-    NoisyBit,
-    draw_skellam,
-    renyi_divergence,
-)
-from secretballot.divergences.integer._integer_bit import gaussian_ratio
-from secretballot.divergences.integer._skellam import _tails, skellam
+from secretballot.costs import NoisyBit
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._orders import ORDERS
+from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts, gaussian_ratio
+from secretballot.costs.integer._skellam import _tails, draw_skellam, skellam
 
 FINITE = ORDERS[:-1]
 

@@ -6,25 +6,19 @@ import math
 import numpy as np
 import pytest
 
-from secretballot.divergences import (
-    ORDERS,
-    IntegerCounts,
-    IntegerMax,
-    best_order,
-    gate_budget,
-    order_index,
-    renyi_divergence,
-    winner_log_probabilities,
-)
-from secretballot.divergences._worst_max import worst_max
-from secretballot.divergences.integer._integer_bit import worst_integer_bit
-from secretballot.divergences.integer._integer_max import (
+from secretballot.costs._cost import best_order, gate_budget
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._orders import ORDERS, order_index
+from secretballot.costs._worst_max import worst_max
+from secretballot.costs.integer._integer_bit import IntegerCounts, worst_integer_bit
+from secretballot.costs.integer._integer_max import (
     _NODES,
     Cells,
+    IntegerMax,
     WinnerSearch,
     _sums_from,
 )
-from secretballot.divergences.integer._skellam import skellam
+from secretballot.costs.integer._skellam import skellam, winner_log_probabilities
 
 AT = np.array([1.9, 2.0, 4.0, 10.0])
 

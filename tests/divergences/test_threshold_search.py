@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from secretballot.divergences import bracket_threshold
-from secretballot.divergences._threshold_search import bracket_zero
+from secretballot.costs._threshold_search import bracket_threshold, bracket_zero
 
 RISING = {
     "a line": lambda x, at: x - at,

@@ -7,8 +7,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.ensemble import PrivateTeacherEnsemble, PublicData, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.ensemble._public_rows import types_learned
+from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
 pandas = pytest.importorskip("pandas")

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ensemble._votes import collect_votes
 
 
 def party(X, y):

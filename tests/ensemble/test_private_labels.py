@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
 
-from secretballot.ensemble import PrivateLabels, declared_classes, encode, learned_classes
-from secretballot.ensemble._private_labels import private_labels
+from secretballot.ensemble import PrivateLabels
+from secretballot.ensemble._private_labels import (
+    declared_classes,
+    encode,
+    learned_classes,
+    private_labels,
+)
 
 
 @pytest.mark.parametrize(

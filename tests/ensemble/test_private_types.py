@@ -15,7 +15,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PrivateTeacherEnsemble, PublicData, collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
 N, N_TEACHERS = 160, 16

@@ -119,8 +119,8 @@ import sys
 import sklearn.pipeline
 import sklearn.linear_model
 sys.modules["sklearn.callback"] = None
-from secretballot._sklearn_compat import CallbackSupportMixin
-assert CallbackSupportMixin.__module__ == "secretballot._sklearn_compat"
+from secretballot._base._sklearn_compat import CallbackSupportMixin
+assert CallbackSupportMixin.__module__ == "secretballot._base._sklearn_compat"
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from secretballot.ensemble import PrivateTeacherEnsemble

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from secretballot.ensemble import PublicData, public_rows
+from secretballot.ensemble import PublicData
+from secretballot.ensemble._public_data import public_rows
 
 
 def test_public_data_cannot_be_sliced():

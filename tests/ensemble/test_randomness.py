@@ -7,7 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot.ensemble import PrivateLabels, Randomness, Shard, train_teacher
+from secretballot.ensemble import PrivateLabels
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.ensemble.student import fit_student
 
 X, Y = np.arange(20.0)[:, None], np.arange(20) % 2

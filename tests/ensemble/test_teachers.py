@@ -12,15 +12,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from tests._programs import run_python
 
-from secretballot.ensemble import (
-    PrivateTeacherEnsemble,
-    Randomness,
-    Shard,
-    collect_votes,
-    train_teacher,
-)
+from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teacher_ballots import ConstantTeacher
-from secretballot.ensemble._votes import batches
+from secretballot.ensemble._teachers import Shard, train_teacher
+from secretballot.ensemble._votes import batches, collect_votes
 
 CLASSES = np.array([0, 1])
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from secretballot.divergences import three_way_logs
+from secretballot.costs._worst_max import three_way_logs
 
 
 def end(u, epsilon):

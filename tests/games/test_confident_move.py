@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, end
 
-from secretballot.divergences import (
-    ConfidentMax,
-    NoisyBit,
-    NoisyMax,
-    Step,
-)
-from secretballot.games import FINE
-from secretballot.games._price import price_law
-from secretballot.games.moves import _confident_move
+from secretballot.costs import ConfidentMax, NoisyBit, NoisyMax, Step
+from secretballot.costs._price import price_law
+from secretballot.costs.moves import _confident_move
+from secretballot.costs.moves._grid import FINE
 
 SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
 

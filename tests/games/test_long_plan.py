@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from secretballot.divergences import GaussianCost, NoisyBit, Step, gaussian_delta
-from secretballot.games import FINE, PlanPrice, _long_plan
-from secretballot.games._long_plan import LongPlan, price_in_mu2
-from secretballot.games._price import GroupPlan, price_law
-from secretballot.games.moves import ValueFunction
+from secretballot.costs import NoisyBit, Step, _long_plan
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._long_plan import LongPlan, price_in_mu2
+from secretballot.costs._plan_price import PlanPrice
+from secretballot.costs._price import GroupPlan, price_law
+from secretballot.costs.moves import ValueFunction
+from secretballot.costs.moves._grid import FINE
 
 MOST, RATIO = 300, 0.05
 BIT = (Step("label", NoisyBit(scale=1.0, shift=RATIO)),)

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, bit_laws, end, max_laws
 
-from secretballot.divergences import NoisyMax, Step, gaussian_delta, three_way_logs
-from secretballot.games._price import price_law_cached
-from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
-from secretballot.games.moves._bit_move import bit_tent, highest_tent
-from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._max_move import max_move
-from secretballot.games.moves._plane import (
+from secretballot.costs import NoisyMax, Step
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._price import price_law_cached
+from secretballot.costs._worst_max import three_way_logs
+from secretballot.costs.moves import LossGrid, PaddedValues, ValueFunction
+from secretballot.costs.moves._bit_move import bit_tent, highest_tent
+from secretballot.costs.moves._gaussian_move import GaussianPairMove
+from secretballot.costs.moves._max_move import max_move
+from secretballot.costs.moves._plane import (
     Region,
     _caps,
     _curvature,

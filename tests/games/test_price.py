@@ -10,17 +10,14 @@ from scipy.special import ndtr
 from tests._fakes import Gaussian, calibrated
 
 from secretballot.accounting import BudgetExceededError
-from secretballot.divergences import (
-    EVERYONE,
-    NoisyBit,
-    Profile,
-    Step,
-    gaussian_budget,
-    gaussian_delta,
-)
-from secretballot.games import least_plan_noise, plan_rows, price_plan
-from secretballot.games._price import price_law
-from secretballot.games._split_plan import _estimate_share as estimate_share
+from secretballot.costs import NoisyBit, Step
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._plan_noise import least_plan_noise
+from secretballot.costs._price import plan_rows, price_law, price_plan
+from secretballot.costs._profile import Profile
+from secretballot.costs._split_plan import _estimate_share as estimate_share
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 
 

@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
-from secretballot.games import FINE
-from secretballot.games._price import price_law
-from secretballot.games.moves import LossGrid, PaddedValues, ResponsePlay, ValueFunction
-from secretballot.games.moves._range_move import RangeMove, range_move
+from secretballot.costs import BoundedRange, PureRelease, Step
+from secretballot.costs._price import price_law
+from secretballot.costs.moves import LossGrid, PaddedValues, ResponsePlay, ValueFunction
+from secretballot.costs.moves._grid import FINE
+from secretballot.costs.moves._range_move import RangeMove, range_move
+from secretballot.costs.selection._pure_moves import FewDraws
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end

@@ -17,15 +17,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot._tables import percent
+from secretballot._base._tables import percent
 from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
 from secretballot.accounting._report import remaining_for, spent_on
-from secretballot.collaboration import Party
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ledger import Totals
+from secretballot.ledger._totals import Totals
 from secretballot.ledger.stores import _waiting
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
+from secretballot.parties import Party
 
 #: In every private row, on either side, and nowhere else.
 MARK = 31337.25

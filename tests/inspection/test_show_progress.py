@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from secretballot._progress import ProgressTask, send_progress
+from secretballot._base._progress import ProgressTask, send_progress
 from secretballot.accounting import PrivacyAccountant, plan_rows, price_plan
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.inspection import show_progress

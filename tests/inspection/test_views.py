@@ -11,34 +11,22 @@ from functools import cache
 import numpy as np
 import pytest
 
-from secretballot._tables import percent
-from secretballot._views import (
-    Answers,
-    Bar,
-    Blanks,
-    Heading,
-    Items,
-    Key,
-    Prose,
-    Segment,
-    Shade,
-    Table,
-    View,
-    facts,
-)
-from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
-from secretballot.collaboration import Agreement, Answer
+from secretballot._base._tables import percent
+from secretballot._base._view import View
+from secretballot._base._view_cells import Bar, Key, Segment, Shade
+from secretballot._base._view_parts import Answers, Blanks, Heading, Items, Prose, Table, facts
+from secretballot.accounting import PlanPrice, PrivacyAccountant, PublishedEpsilon, price_plan
 from secretballot.ensemble import PrivateLabels, recommend_teachers
-from secretballot.mechanisms import GNMax
-from secretballot.publication import PublishedEpsilon
-from secretballot.scoring import (
+from secretballot.measures import (
     PrivateConfusion,
+    PrivateItems,
     PrivateRegressionScore,
     PrivateScore,
     RegressionScorePrice,
     ScorePrice,
 )
-from secretballot.selection import PrivateItems
+from secretballot.mechanisms import GNMax
+from secretballot.parties import Agreement, Answer
 from secretballot.testing import Neighbours, audit_epsilon
 
 #: Would begin a tag, or end an attribute of either kind, or a line. (No level may have a slash.)

@@ -7,8 +7,9 @@ import pytest
 from tests._fakes import gaussian
 
 from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
-from secretballot.divergences import EVERYONE, best_order, renyi_budget
-from secretballot.ledger import budget_levels
+from secretballot.costs._cost import best_order, renyi_budget
+from secretballot.costs._groups import EVERYONE
+from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import GaussianProportions
 
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 from joblib import Parallel, delayed
 
-from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant, replay
-from secretballot.ledger import ChildLedger, Grant, Ledger
+from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.ledger._child import Grant
+from secretballot.ledger._child_ledger import ChildLedger
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import GNMax
 
 ROW = GNMax(sigma=400.0)

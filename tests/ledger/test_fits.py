@@ -12,15 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests._fakes import Grouped, gaussian, votes
 
-from secretballot.accounting import (
-    EVERYONE,
-    BudgetExceededError,
-    PrivacyAccountant,
-    RenyiCost,
-    replay,
-)
-from secretballot.divergences import level_cost
-from secretballot.ledger import LedgerEntry, Totals, budget_levels
+from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, RenyiCost
+from secretballot.accounting._replay import replay
+from secretballot.costs._groups import level_cost
+from secretballot.ledger._budget import budget_levels
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._totals import Totals
 from secretballot.mechanisms import GNMax
 from secretballot.mechanisms import RoundRobin as Turns
 

@@ -11,8 +11,10 @@ from tests._fakes import Pure
 from tests.ledger._forging import forging
 
 from secretballot.__main__ import main
-from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan, replay
-from secretballot.ledger import Grant, Ledger
+from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan
+from secretballot.accounting._replay import replay
+from secretballot.ledger._child import Grant
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VOTE, QUIET = GNMax(sigma=40), GNMax(sigma=400)

@@ -21,10 +21,13 @@ from secretballot.accounting import (
     LedgerError,
     PrivacyAccountant,
     PrivacyLeakWarning,
-    replay,
 )
-from secretballot.ledger import Budget, Ledger, LedgerEntry, Transaction, budget_levels
+from secretballot.accounting._replay import replay
 from secretballot.ledger import _header as header
+from secretballot.ledger._budget import Budget, budget_levels
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._transaction import Transaction
 from secretballot.mechanisms import ExponentialTopK, GNMax
 
 VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]

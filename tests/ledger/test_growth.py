@@ -12,9 +12,10 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, tamper, votes
 
 from secretballot.__main__ import main
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger import LedgerEntry, Totals
 from secretballot.ledger import _ledger as ledger
 from secretballot.ledger import _transaction as transactions
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._totals import Totals
 
 EVERY = 4
 

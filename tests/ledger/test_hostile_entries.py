@@ -12,14 +12,11 @@ from tests._fakes import Pure, basic_budget, votes
 from tests.ledger._forging import forging
 
 from secretballot.__main__ import main
-from secretballot.accounting import (
-    LedgerError,
-    PrivacyAccountant,
-    PrivacyStatement,
-    RenyiCost,
-    replay,
-)
-from secretballot.ledger import LedgerEntry, Scope, export
+from secretballot.accounting import LedgerError, PrivacyAccountant, PrivacyStatement, RenyiCost
+from secretballot.accounting._replay import replay
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._export import export
 from secretballot.mechanisms import GNMax
 
 COST = RenyiCost.from_epsilon_delta(0.1, 0.0)

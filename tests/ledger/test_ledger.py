@@ -16,7 +16,7 @@ import pytest
 from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger import Transaction
+from secretballot.ledger._transaction import Transaction
 from secretballot.ledger.stores.file import _file as ledger_file
 
 

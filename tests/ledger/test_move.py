@@ -8,7 +8,8 @@ from tests._commands import ledger_command
 from tests._fakes import votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import Ledger, move
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._moving import move
 from secretballot.ledger.stores.server._server_rows import ServerRows
 from secretballot.ledger.stores.server._server_store import ServerStore
 from secretballot.mechanisms import GNMax

@@ -11,9 +11,13 @@ import pytest
 from tests._fakes import Gaussian, tamper
 
 from secretballot.__main__ import main
-from secretballot.accounting import LedgerError, PrivacyAccountant, replay
-from secretballot.ledger import Ledger, LedgerEntry, Transaction, export
+from secretballot.accounting import LedgerError, PrivacyAccountant
+from secretballot.accounting._replay import replay
 from secretballot.ledger import _transaction as transactions
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._export import export
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._transaction import Transaction
 from secretballot.ledger.stores.file._file_store import FileRows
 from secretballot.mechanisms import GNMax
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.ledger import Ledger, export
+from secretballot.ledger._export import export
+from secretballot.ledger._ledger import Ledger
 from secretballot.ledger.stores._slots import Mark, slot_bytes
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 

@@ -14,7 +14,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.accounting import BudgetExceededError
-from secretballot.schema import read_days
+from secretballot.tables._cells import read_days
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*dates are read as days")
 START = pd.Timestamp("2015-01-01")

@@ -7,11 +7,7 @@ from sklearn.metrics import log_loss
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear.features import AdditiveBins, NumberBins
 from secretballot.linear.rounds import Response
-from secretballot.linear.rounds._synthetic_rows import (
-    ColumnMargins,
-    draw_rows,
-    public_correlations,
-)
+from secretballot.linear.rounds._synthetic_rows import ColumnMargins, draw_rows, public_correlations
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 

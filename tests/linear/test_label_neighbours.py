@@ -19,7 +19,7 @@ from secretballot.linear.features import _kernel_features
 from secretballot.linear.rounds import _private_sums
 from secretballot.linear.rounds._clipped_labels import ClippedLabels
 from secretballot.linear.rounds._private_sums import PrivateRows
-from secretballot.scoring import People
+from secretballot.tables._people import People
 
 
 @pytest.fixture(autouse=True)

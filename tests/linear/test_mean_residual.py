@@ -15,11 +15,7 @@ from secretballot.linear.rounds._number_posterior import NumberRound
 from secretballot.linear.rounds._number_rounds import mean_residual, move_intercept
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._reference_rows import FeatureMeans, ReferenceRows
-from secretballot.linear.rounds._residual_histogram import (
-    N_BINS,
-    ResidualHistogram,
-    residual_bins,
-)
+from secretballot.linear.rounds._residual_histogram import N_BINS, ResidualHistogram, residual_bins
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 PLACES = [slice(0, 4), slice(4, 8), slice(8, 12)]

@@ -27,7 +27,7 @@ from secretballot.linear.rounds._class_residuals import ClassResiduals, residual
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.linear.rounds._synthetic_rows import ColumnMargins
 from secretballot.mechanisms import VectorSum
-from secretballot.scoring import People
+from secretballot.tables._people import People
 
 HUGE = [1e308, -1.7e308, 1e300, -1e154, 5e-324, -0.0]
 

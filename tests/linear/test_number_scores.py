@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
 from secretballot.accounting import BudgetExceededError
-from secretballot.scoring import People, PrivateRegressionScore, RegressionScorePrice
+from secretballot.measures import PrivateRegressionScore, RegressionScorePrice
+from secretballot.tables._people import People
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 N, BOUNDS = 6_000, (-10.0, 30.0)

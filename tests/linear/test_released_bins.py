@@ -13,7 +13,7 @@ from secretballot import (
     PrivateLogisticRegression,
 )
 from secretballot.linear._released_bins import BinPlacement, released_bins
-from secretballot.selection import RankGrid
+from secretballot.measures._rank_grid import RankGrid
 
 
 def bins_of(x, bounds, n_bins, sigma=1e-6):

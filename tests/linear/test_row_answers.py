@@ -20,9 +20,9 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.distributed import PrivateParts
 from secretballot.ensemble import PrivateChoice
 from secretballot.mechanisms import BestOfCounts, NoisyCounts, VectorSum
+from secretballot.tables import PrivateParts
 
 N_OTHERS, N_COLUMNS = 700, 50
 AXIS = np.random.default_rng(0).normal(size=N_COLUMNS)

@@ -7,7 +7,7 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import ORDERS, plan_rows, price_plan
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax
 
 FINITE = ORDERS[:-1]

@@ -9,9 +9,7 @@ import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, check_charges
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.mechanisms import (
-    BinaryVoting,
-)
+from secretballot.mechanisms import BinaryVoting
 from secretballot.testing._outcome_laws import outcome_law
 
 

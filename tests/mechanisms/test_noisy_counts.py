@@ -10,7 +10,7 @@ from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import NoisyCounts
 
 

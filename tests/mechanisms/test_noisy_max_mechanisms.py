@@ -14,7 +14,9 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import EVERYONE, NoisyBit, max_log_probabilities
+from secretballot.costs import NoisyBit
+from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 FINITE = ORDERS[:-1]

@@ -12,7 +12,7 @@ from scipy.stats import laplace
 from sklearn.linear_model import LogisticRegression
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.divergences import Move, PureRelease, Step, draw_laplace
+from secretballot.costs import Move, PureRelease, Step, draw_laplace
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import Mechanism, check_count_spacing
 from secretballot.testing import MechanismExample, audit_epsilon, check_mechanism

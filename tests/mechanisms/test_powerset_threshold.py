@@ -8,11 +8,7 @@ import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, all_sets, check_charges
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.mechanisms import (
-    ConfidentGNMax,
-    PowersetVoting,
-    count_ballots,
-)
+from secretballot.mechanisms import ConfidentGNMax, PowersetVoting, count_ballots
 from secretballot.testing._outcome_laws import outcome_law
 
 

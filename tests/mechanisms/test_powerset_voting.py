@@ -8,12 +8,8 @@ from scipy.stats import chi2
 from tests._fakes import calibrated
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.divergences import (
-    largest_normal,
-    level_quadrature,
-    max_log_probabilities,
-    renyi_divergence,
-)
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._exact_max import largest_normal, level_quadrature, max_log_probabilities
 from secretballot.mechanisms import GNMax, PowersetVoting, _powerset_voting, count_ballots
 from secretballot.testing._outcome_laws import outcome_law
 

@@ -12,9 +12,11 @@ from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.divergences import EVERYONE, IntegerBit, IntegerCounts, Step
-from secretballot.divergences.integer import _integer_bit
-from secretballot.divergences.integer._skellam import skellam
+from secretballot.costs import Step
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs.integer import _integer_bit
+from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts
+from secretballot.costs.integer._skellam import skellam
 from secretballot.mechanisms import GNMax, SkellamMax, _skellam_max
 from secretballot.testing import Neighbours
 from secretballot.testing._outcome_laws import exact_divergence, outcome_law

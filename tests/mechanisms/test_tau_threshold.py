@@ -8,11 +8,8 @@ import pytest
 from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, all_sets, check_charges
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.divergences import ClippedBits, NoisyBit
-from secretballot.mechanisms import (
-    TauVoting,
-    clip_ballots,
-)
+from secretballot.costs import ClippedBits, NoisyBit
+from secretballot.mechanisms import TauVoting, clip_ballots
 from secretballot.testing._outcome_laws import outcome_law
 
 CLIPPED = {"sigma": 1.1, "n_votes": 2, "threshold": 1.3, "sigma_threshold": 0.9}

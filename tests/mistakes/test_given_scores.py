@@ -6,7 +6,7 @@ import pytest
 from tests.mistakes._mistake import LABELS, TARGETS
 
 from secretballot import PrivacyAccountant
-from secretballot.scoring import confusion_private, regression_score_private, score_private
+from secretballot.measures import confusion_private, regression_score_private, score_private
 
 Y, AMOUNTS = pd.Series(LABELS), pd.Series(TARGETS)
 OTHER = Y.sample(frac=1, random_state=0)

@@ -6,7 +6,7 @@ import pytest
 from tests.mistakes._mistake import ALL, LABELS, POOL, TARGETS, N, X, logistic, numbers
 
 from secretballot import PrivacyAccountant
-from secretballot.scoring import score_private
+from secretballot.measures import score_private
 
 TABLE = pd.DataFrame(X)
 ROWS = TABLE[np.arange(N) % 7 != 3]

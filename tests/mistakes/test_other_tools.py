@@ -22,10 +22,10 @@ from tests.mistakes._mistake import (
 )
 
 from secretballot import GNMax, PrivacyAccountant, private_top_k
-from secretballot._cli import main
-from secretballot.collaboration import Collaboration, Party
+from secretballot.measures import private_quantiles
+from secretballot.parties import Collaboration, Party
 from secretballot.quantification import Bags, publish_proportions
-from secretballot.selection import private_quantiles
+from secretballot.reports._cli import main
 
 VISITS = {"park": 900.0, "pool": 800.0, "zoo": 3.0}
 EVENTS = pd.DataFrame({"person": [1, 1, 2], "item": ["park", "zoo", "park"]})

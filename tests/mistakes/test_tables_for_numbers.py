@@ -7,15 +7,16 @@ from tests.mistakes._mistake import LABELS, N_PUBLIC, POOL, N, X, logistic, numb
 
 from secretballot import PrivacyAccountant
 from secretballot.ensemble import recommend_teachers
-from secretballot.mechanisms import GNMax
-from secretballot.quantification import publish_proportions
-from secretballot.scoring import (
+from secretballot.measures import (
     price_regression_score,
     price_score,
+    private_quantiles,
+    private_top_k,
     regression_score_private,
     score_private,
 )
-from secretballot.selection import private_quantiles, private_top_k
+from secretballot.mechanisms import GNMax
+from secretballot.quantification import publish_proportions
 
 SECRET = 271828.25
 #: Every table holds the secret number in each cell.

@@ -20,8 +20,8 @@ from tests.mistakes._mistake import (
 
 from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import BudgetExceededError
+from secretballot.measures import score_private
 from secretballot.quantification import publish_proportions
-from secretballot.scoring import score_private
 
 
 def with_texts(n):

@@ -6,11 +6,17 @@ from sklearn.linear_model import LogisticRegression
 from tests._quietly import quietly
 from tests.divergences.test_margin import CASES, every_table, margin_and_cost
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, replay
-from secretballot.divergences import bit_logs, renyi_divergence
+from secretballot.accounting import (
+    BudgetExceededError,
+    PrivacyAccountant,
+    RenyiCost,
+    publish_epsilon,
+)
+from secretballot.accounting._replay import replay
+from secretballot.costs._bit import bit_logs
+from secretballot.costs._divergence import renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
-from secretballot.publication import publish_epsilon
 
 #: 500 rows on which 200 to 250 of 250 teachers agree.
 AGREED = 200 + np.arange(500) % 51

@@ -8,11 +8,7 @@ import pytest
 from scipy import sparse
 
 from secretballot import publish_proportions
-from secretballot.quantification import (
-    Bags,
-    MMDClassRatioEstimator,
-    SoftmaxClassRatioEstimator,
-)
+from secretballot.quantification import Bags, MMDClassRatioEstimator, SoftmaxClassRatioEstimator
 from secretballot.quantification._label_proportions import check_proportions, proportions_by_id
 
 NAMES = ("south", "north", "west")

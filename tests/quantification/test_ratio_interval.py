@@ -8,11 +8,7 @@ from scipy.stats import norm, t
 
 from secretballot.mechanisms import GaussianProportions
 from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification._simplex_fit import (
-    class_directions,
-    fit_signed,
-    inverse_above,
-)
+from secretballot.quantification._simplex_fit import class_directions, fit_signed, inverse_above
 from secretballot.quantification.kernels import BagGram, unmix
 from secretballot.quantification.ratios import _ratio_interval
 

@@ -22,8 +22,8 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.schema import RowSchema
-from secretballot.selection import private_quantiles
+from secretballot.measures import private_quantiles
+from secretballot.tables._row_schema import RowSchema
 
 N = 120
 

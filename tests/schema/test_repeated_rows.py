@@ -9,9 +9,9 @@ import pytest
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, private_top_k
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.linear import PrivateLinearRegression
+from secretballot.measures import private_quantiles
 from secretballot.quantification import Bags
-from secretballot.schema import warn_repeated_rows
-from secretballot.selection import private_quantiles
+from secretballot.tables._repeated_rows import warn_repeated_rows
 
 RNG = np.random.default_rng(0)
 N = 600

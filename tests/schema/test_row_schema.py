@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from secretballot.schema import RowSchema, cell_text, read_numbers, read_texts
+from secretballot.tables._cells import cell_text, read_numbers, read_texts
+from secretballot.tables._row_schema import RowSchema
 
 DAY = pd.Timestamp("2020-01-01")
 PUBLIC = {

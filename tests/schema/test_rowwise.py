@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_info
 
-from secretballot.schema import RowSchema, choose_calls
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise_check import choose_calls
 
 AXIS = np.random.default_rng(0).normal(size=50)
 

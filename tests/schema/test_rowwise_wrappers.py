@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot.schema import RowSchema, choose_calls
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise_check import choose_calls
 
 #: Integers, between which no row is at the border of two answers.
 X = np.random.default_rng(0).integers(-9, 10, size=(300, 4))

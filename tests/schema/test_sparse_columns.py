@@ -18,9 +18,9 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.collaboration import Collaboration, Party
 from secretballot.ensemble.tables import make_table_pipeline
 from secretballot.mechanisms import GNMax
+from secretballot.parties import Collaboration, Party
 from secretballot.quantification import Bags
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

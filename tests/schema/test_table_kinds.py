@@ -16,7 +16,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.ensemble import PrivateChoice
-from secretballot.schema import RowSchema
+from secretballot.tables._row_schema import RowSchema
 
 RNG = np.random.default_rng(0)
 N, NAMES = 400, ["age", "b", "c"]

@@ -19,7 +19,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.ensemble import PrivateChoice
-from secretballot.scoring import regression_score_private
+from secretballot.measures import regression_score_private
 
 X, Y = make_classification(2_500, 4, n_informative=3, n_redundant=0, random_state=0)
 X, Y, POOL = X[:2_000], Y[:2_000], PublicData(X[2_000:])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from secretballot.scoring._intervals import (
+from secretballot.measures._intervals import (
     mean_interval,
     population_interval,
     recall_interval,

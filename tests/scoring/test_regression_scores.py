@@ -13,14 +13,10 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
-from secretballot.scoring import (
-    ErrorScale,
-    People,
-    price_regression_score,
-    regression_score_private,
-)
-from secretballot.scoring._error_scale import diameter
-from secretballot.scoring._regression_price import unit_sum
+from secretballot.measures import price_regression_score, regression_score_private
+from secretballot.measures._error_scale import ErrorScale, diameter
+from secretballot.measures._regression_price import unit_sum
+from secretballot.tables._people import People
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 

@@ -9,14 +9,9 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
-from secretballot.scoring import (
-    People,
-    confusion_private,
-    price_score,
-    right_answers,
-    score_private,
-)
-from secretballot.scoring._answers import class_codes
+from secretballot.measures import confusion_private, price_score, score_private
+from secretballot.measures._answers import class_codes, right_answers
+from secretballot.tables._people import People
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 

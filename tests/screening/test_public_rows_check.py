@@ -26,7 +26,8 @@ from secretballot import (
     PublicData,
 )
 from secretballot.mechanisms import NoisyCounts
-from secretballot.screening import PublicRowsCheck, cells_outside
+from secretballot.tables._cells_outside import cells_outside
+from secretballot.tables._public_rows_check import PublicRowsCheck
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.divergences import gaussian_budget
-from secretballot.selection import RankGrid, private_quantiles, private_top_k
-from secretballot.selection._rank_grid import prefix_root
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.measures import private_quantiles, private_top_k
+from secretballot.measures._rank_grid import RankGrid, prefix_root
 
 half_outside = pytest.mark.filterwarnings("ignore:about .* have no value within the bounds")
 seeded = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

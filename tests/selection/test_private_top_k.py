@@ -12,14 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.mechanisms import (
-    BinaryVoting,
-    ExponentialTopK,
-    GNMax,
-    StableTopK,
-)
-from secretballot.selection import private_top_k
-from secretballot.selection._item_counts import ItemCounts
+from secretballot.measures import private_top_k
+from secretballot.measures._item_counts import ItemCounts
+from secretballot.mechanisms import BinaryVoting, ExponentialTopK, GNMax, StableTopK
 
 COUNTS = np.array([2, 900, 0, 880, 1, 3, 860, 0, 1, 2])
 TOP = [1, 3, 6]

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from secretballot import PrivacyAccountant
-from secretballot._owners import Owners
-from secretballot.selection import private_top_k
-from secretballot.selection._item_counts import ItemCounts
+from secretballot.measures import private_top_k
+from secretballot.measures._item_counts import ItemCounts
+from secretballot.tables._owners import Owners
 
 COUNTS = np.array([2, 900, 0, 880, 1, 3, 860, 0, 1, 2])
 OWNED_VISITS = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])

@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.transport._certificates import HOST, credentials
 
-from secretballot.transport import ChannelError, Connection, Message, Server
-from secretballot.transport._credentials import certificate_names
+from secretballot.parties._connection import Connection
+from secretballot.parties._credentials import certificate_names
+from secretballot.parties._message import Message
+from secretballot.parties._server import Server
+from secretballot.parties._stream import ChannelError
 
 x509 = pytest.importorskip("cryptography.x509", reason="makes certificates for the tests")
 hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")

@@ -13,17 +13,12 @@ from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 from tests.transport._health import check_health
 
-from secretballot.transport import (
-    ChannelError,
-    Connection,
-    Credentials,
-    Message,
-    MessageError,
-    Server,
-    read_field,
-)
-from secretballot.transport._grpc import channel_options, target
-from secretballot.transport._message import read_message
+from secretballot.parties._connection import Connection
+from secretballot.parties._credentials import Credentials
+from secretballot.parties._grpc import channel_options, target
+from secretballot.parties._message import Message, MessageError, read_field, read_message
+from secretballot.parties._server import Server
+from secretballot.parties._stream import ChannelError
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("north", "south")
@@ -310,7 +305,7 @@ _FORGOTTEN = """
 from pathlib import Path
 from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
-from secretballot.transport import Connection, Message, Server
+from secretballot.parties import Connection, Message, Server
 
 def begin(stream):
     stream.receive(20)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import CompletedInterrupt, LedgerError, warn
-from secretballot._numbers import quoted
+from secretballot._base._errors import CompletedInterrupt, LedgerError, warn
+from secretballot._base._numbers import quoted
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
@@ -20,18 +20,13 @@ from secretballot.accounting._report import warn_data_dependent, warn_overspent,
 from secretballot.accounting.children import Carving
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting.reserving import Reservation, ReservedPayment
-from secretballot.divergences import GAUSSIAN, check_groups
-from secretballot.ledger import (
-    Accepted,
-    AskedOrder,
-    Budget,
-    HeldInterrupts,
-    Ledger,
-    Scope,
-    Transaction,
-    budget_levels,
-    to_json,
-)
+from secretballot.costs._groups import check_groups
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
+from secretballot.ledger._encoding import to_json
+from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._ledger import Accepted, Ledger
+from secretballot.ledger._transaction import Transaction
 
 
 class PrivacyAccountant(Carving):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from secretballot._errors import BudgetExceededError
-from secretballot._numbers import check_number
+from secretballot._base._errors import BudgetExceededError
+from secretballot._base._numbers import check_number
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ledger import Cap, Scope
+from secretballot.ledger._budget import Cap, Scope
 
 #: Part of the whole budget, also per level, or all that is left of it.
 Share = float | Mapping[str, float] | Literal["rest"] | None

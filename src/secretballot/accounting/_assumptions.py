@@ -10,8 +10,9 @@ from secretballot.accounting._child_sentences import recorded_children
 from secretballot.accounting._notes import NOTE_WORDS, RECORDED, SCORES, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
-from secretballot.divergences import GAUSSIAN
-from secretballot.ledger import Budget, Reserved
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._budget import Budget
+from secretballot.ledger._reserved import Reserved
 
 UNITS = {
     "row": "one row of the private data",

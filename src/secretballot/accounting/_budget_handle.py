@@ -7,10 +7,16 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Self, TypeVar
 
-from secretballot._errors import LedgerError
-from secretballot._numbers import as_float, check_integer, check_number, number_of_rows, quoted
-from secretballot._sizes import check_size
-from secretballot._views import View
+from secretballot._base._errors import LedgerError
+from secretballot._base._numbers import (
+    as_float,
+    check_integer,
+    check_number,
+    number_of_rows,
+    quoted,
+)
+from secretballot._base._sizes import check_size
+from secretballot._base._view import View
 from secretballot.accounting._budget_view import budget_view, fit_view
 from secretballot.accounting._equal_fits import check_left, equal_caps
 from secretballot.accounting._limits import Limits
@@ -31,17 +37,11 @@ from secretballot.accounting.pricing import (
     noise_builder,
     pricing_for,
 )
-from secretballot.ledger import (
-    ONLY_LEVEL,
-    Cap,
-    Ledger,
-    LedgerEntry,
-    LevelBudget,
-    Scope,
-    Totals,
-    check_cap,
-    showing,
-)
+from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._totals import Totals
+from secretballot.ledger.stores._waiting import showing
 
 M = TypeVar("M", bound=ReleaseMechanism)
 R = TypeVar("R")
@@ -78,7 +78,7 @@ class BudgetHandle:
     def private_records(self) -> dict[int, str]:
         """Return the records of votes that a sanitized budget keeps, by entry: for the owner only.
 
-        `secretballot.publication.publish_epsilon` reads them.
+        `secretballot.accounting.publish_epsilon` reads them.
         """
         return self._ledger.private_records()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from secretballot._tables import WITHHELD, percent
-from secretballot._views import Bar, Cell, Key, Part, Prose, Segment, Table, View
+from secretballot._base._tables import WITHHELD, percent
+from secretballot._base._view import View
+from secretballot._base._view_cells import Bar, Cell, Key, Segment
+from secretballot._base._view_parts import Part, Prose, Table
 from secretballot.accounting._report import UNREADABLE, PrivacySpent, promise
-from secretballot.ledger import Budget
+from secretballot.ledger._budget import Budget
 
 Spent = Mapping[str, PrivacySpent]
 

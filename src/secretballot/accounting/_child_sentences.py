@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from secretballot.ledger import Grant
+from secretballot.ledger._child import Grant
 
 
 def recorded_children(

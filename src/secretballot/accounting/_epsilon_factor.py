@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.divergences import GAUSSIAN, Order, best_order, gate_budget, gaussian_budget
-from secretballot.ledger import LevelBudget, Scope
+from secretballot.costs._cost import best_order, gate_budget
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._orders import GAUSSIAN, Order
+from secretballot.ledger._budget import LevelBudget, Scope
 
 #: Factor that covers what calibrations leave over.
 _MARGIN = 1.01

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from secretballot._errors import BudgetExceededError
+from secretballot._base._errors import BudgetExceededError
 from secretballot.accounting._largest_epsilon import largest_epsilon
 from secretballot.accounting._limits import USED_UP, Limits
 from secretballot.accounting._privacy_filter import WORTH_SPENDING, scope_filters
-from secretballot.ledger import Budget, LevelBudget, Scope, Totals
+from secretballot.ledger._budget import Budget, LevelBudget, Scope
+from secretballot.ledger._totals import Totals
 
 #: The relative rounding of a price, and of each term of a sum of charges.
 _PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50

@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from secretballot._errors import BudgetExceededError
+from secretballot._base._errors import BudgetExceededError
 from secretballot.accounting._privacy_filter import (
     DELTA_LIMIT,
     PrivacyFilter,
     budget_filters,
     scope_filters,
 )
-from secretballot.divergences import Costs, Order, RenyiCost, check_groups, split_group
-from secretballot.ledger import Budget, Scope, Totals
+from secretballot.costs._cost import RenyiCost
+from secretballot.costs._groups import Costs, check_groups, split_group
+from secretballot.costs._orders import Order
+from secretballot.ledger._budget import Budget, Scope
+from secretballot.ledger._totals import Totals
 
 #: The advice where a scope's cap is used up, where the budget is, where it is not, and where
 #: nothing was spent.

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, cast
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import dump_gap_records, record_gaps
-from secretballot.ledger import Budget, to_json
+from secretballot.costs.sanitized._gap_record import dump_gap_records, record_gaps
+from secretballot.ledger._budget import Budget
+from secretballot.ledger._encoding import to_json
 
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]

@@ -9,22 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import (
+from secretballot.costs._cost import Cost, best_order, gate_budget
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._groups import (
     EVERYONE,
-    Cost,
     Costs,
-    Order,
-    add_up,
-    best_order,
-    gate_budget,
-    gaussian_budget,
     group_division,
     is_part,
     level_cost,
-    sums_before,
     zero_cost,
 )
-from secretballot.ledger import Budget, Scope
+from secretballot.costs._orders import Order
+from secretballot.costs._upward import add_up, sums_before
+from secretballot.ledger._budget import Budget, Scope
 
 #: An amount of one cost, or of each row's.
 Amount = float | NDArray[np.float64]

@@ -8,11 +8,15 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import quoted
-from secretballot._public import public_name
-from secretballot.divergences import Costs, HasGaussianCost, Law
-from secretballot.games import has_game
-from secretballot.ledger import LedgerEntry, Scope, to_json
+from secretballot._base._numbers import quoted
+from secretballot._base._public import public_name
+from secretballot.costs._groups import Costs
+from secretballot.costs._law import Law
+from secretballot.costs._profile import HasGaussianCost
+from secretballot.costs._split_plan import has_game
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._encoding import to_json
+from secretballot.ledger._entry import LedgerEntry
 
 
 class ReleaseMechanism(Protocol):

@@ -8,8 +8,8 @@ import os
 import numpy as np
 import randomgen
 
-from secretballot._errors import PrivacyLeakWarning, warn
-from secretballot._numbers import quoted
+from secretballot._base._errors import PrivacyLeakWarning, warn
+from secretballot._base._numbers import quoted
 
 #: None for a cryptographic generator, or a seed.
 RandomState = int | np.random.SeedSequence | np.random.Generator | None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from secretballot._tables import mechanism_text
+from secretballot._base._tables import mechanism_text
 from secretballot.accounting._assumptions import RELATIONS, UNITS
-from secretballot.divergences import GAUSSIAN
+from secretballot.costs._orders import GAUSSIAN
 
 if TYPE_CHECKING:
     from secretballot.accounting._statement import PrivacyStatement

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from secretballot._tables import mechanism_text
-from secretballot.ledger import LedgerEntry
+from secretballot._base._tables import mechanism_text
+from secretballot.ledger._entry import LedgerEntry
 
 _VOTED_CLASS = "the class with the most votes, after noise"
 _VOTED_LABELS = "the labels with the most votes, after noise"

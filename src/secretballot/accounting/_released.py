@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from secretballot.accounting._notes import declared_facts
-from secretballot.ledger import Grant, LedgerEntry, Reserved
+from secretballot.ledger._child import Grant
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._reserved import Reserved
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.accounting._privacy_filter import (
     PrivacyFilter,
     budget_filters,
@@ -12,14 +12,11 @@ from secretballot.accounting._privacy_filter import (
     scope_filters,
 )
 from secretballot.accounting._report import PrivacySpent, spent_on
-from secretballot.ledger import (
-    Budget,
-    Ledger,
-    LedgerEntry,
-    Scope,
-    Totals,
-    charge_digits,
-)
+from secretballot.ledger._budget import Budget, Scope
+from secretballot.ledger._encoding import charge_digits
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._totals import Totals
 
 
 def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:

@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from secretballot._errors import PrivacyLeakWarning, warn
-from secretballot._tables import WITHHELD, order_text, percent
-from secretballot._views import Bar, Cell, Part, Prose, Shown, Table, View
-from secretballot.divergences import Cost, Order, level_cost
-from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
+from secretballot._base._errors import PrivacyLeakWarning, warn
+from secretballot._base._tables import WITHHELD, order_text, percent
+from secretballot._base._view import Shown, View
+from secretballot._base._view_cells import Bar, Cell
+from secretballot._base._view_parts import Part, Prose, Table
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import level_cost
+from secretballot.costs._orders import Order
+from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._totals import Totals
 
 #: The text for a budget whose file is gone.
 UNREADABLE = "its ledger can't be read"

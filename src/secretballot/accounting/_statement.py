@@ -9,8 +9,9 @@ from datetime import UTC, date, datetime
 from importlib.resources import files
 from typing import Any
 
-from secretballot._tables import plain_number, visible
-from secretballot._views import Shown, View, html_page
+from secretballot._base._tables import plain_number, visible
+from secretballot._base._view import Shown, View
+from secretballot._base._view_page import html_page
 from secretballot.accounting._assumptions import grounds
 from secretballot.accounting._registry_fields import registry_fields
 from secretballot.accounting._release_words import release_words
@@ -20,7 +21,8 @@ from secretballot.accounting._report import PrivacySpent
 from secretballot.accounting._statement_view import statement_view
 from secretballot.accounting._summary import NINEFOLD, summary
 from secretballot.accounting._trade_off import level_trade_off
-from secretballot.ledger import Budget, Ledger, LevelBudget
+from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._ledger import Ledger
 
 #: Kind and version of the plain values of a statement.
 _FORMAT = {"format": "secretballot privacy statement", "version": 1}

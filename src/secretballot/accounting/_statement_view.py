@@ -7,18 +7,14 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from secretballot import __version__
-from secretballot._tables import (
-    WITHHELD,
-    entry_count,
-    mechanism_text,
-    percent,
-)
-from secretballot._views import Answers, Blanks, Heading, Items, Part, Prose, Table, View
+from secretballot._base._tables import WITHHELD, entry_count, mechanism_text, percent
+from secretballot._base._view import View
+from secretballot._base._view_parts import Answers, Blanks, Heading, Items, Part, Prose, Table
 from secretballot.accounting._assumptions import RELATIONS, UNITS
 from secretballot.accounting._summary import QUESTIONS, chance, percent_up
 from secretballot.accounting._trade_off import level_trade_off
-from secretballot.divergences import GAUSSIAN
-from secretballot.ledger import LevelBudget
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._budget import LevelBudget
 
 if TYPE_CHECKING:
     from secretballot.accounting._statement import PrivacyStatement

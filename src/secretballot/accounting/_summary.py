@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from secretballot._tables import WITHHELD, entry_count, percent
+from secretballot._base._tables import WITHHELD, entry_count, percent
 from secretballot.accounting._assumptions import UNIT_WORDS
 from secretballot.accounting._report import LARGE_EPSILON
 from secretballot.accounting._trade_off import TradeOff, level_trade_off
-from secretballot.ledger import Budget, LevelBudget
+from secretballot.ledger._budget import Budget, LevelBudget
 
 #: The questions that the first lines answer.
 QUESTIONS = {

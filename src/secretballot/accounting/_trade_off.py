@@ -11,8 +11,9 @@ from typing import Protocol
 
 from scipy.special import ndtr, ndtri
 
-from secretballot.divergences import GAUSSIAN, bracket_threshold
-from secretballot.ledger import LevelBudget
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.costs._threshold_search import bracket_threshold
+from secretballot.ledger._budget import LevelBudget
 
 #: Rounding of a probability, upwards.
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-14

@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 
 _KEY = secrets.token_bytes(32)
 _SEEN: set[bytes] = set()

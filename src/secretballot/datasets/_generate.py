@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._base._numbers import check_integer, check_number
 
 
 def make_votes(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from secretballot._numbers import as_float, check_integer, check_unmasked
-from secretballot.quantification import Bags
+from secretballot._base._numbers import as_float, check_integer, check_unmasked
+from secretballot.quantification._bags import Bags
 
 
 def make_bags(

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import Owners
-from secretballot._row_order import check_lengths, check_row_order
-from secretballot._sklearn_compat import _num_samples
-from secretballot.distributed import PrivateParts
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import check_parties, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
@@ -33,13 +30,15 @@ from secretballot.ensemble._read_target import check_targets, target_of_data, ta
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
-from secretballot.schema import RowSchema, column_names, warn_repeated_rows
-from secretballot.screening import (
-    check_file_columns,
-    check_header,
-    check_table_kinds,
-    check_target_left_out,
-)
+from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._frames import column_names
+from secretballot.tables._owners import Owners
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._row_order import check_lengths, check_row_order
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._table_kinds import check_table_kinds
+from secretballot.tables._target_column import check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

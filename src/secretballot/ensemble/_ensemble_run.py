@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from secretballot._errors import GIVE_BUDGET, BudgetExceededError, CompletedInterrupt, warn
-from secretballot._estimator_progress import EstimatorTask, Progress
-from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
-from secretballot.accounting import PrivacyAccountant
-from secretballot.distributed import PrivateParts
+from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError, CompletedInterrupt, warn
+from secretballot._base._estimator_progress import EstimatorTask, Progress
+from secretballot._base._sklearn_compat import _num_samples, unfitted, with_callbacks
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
@@ -34,10 +33,14 @@ from secretballot.ensemble.advice import expected_survival
 from secretballot.ensemble.individual import Levels, Plan
 from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
-from secretballot.mechanisms import Counting, Mechanism
-from secretballot.schema import warn_misfits
-from secretballot.scoring import FitPrice, People, price_of_fits
-from secretballot.screening import PublicRowsCheck, check_copy, totals_outside
+from secretballot.measures._fit_price import FitPrice, price_of_fits
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._copies import check_copy
+from secretballot.tables._misfits import warn_misfits
+from secretballot.tables._people import People
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

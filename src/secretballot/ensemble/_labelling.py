@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import BudgetExceededError, CompletedInterrupt, warn
-from secretballot.accounting import PrivacyAccountant, Reservation, Scope, epsilon_factor
+from secretballot._base._errors import BudgetExceededError, CompletedInterrupt, warn
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._epsilon_factor import epsilon_factor
+from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
 from secretballot.ensemble._parameter_checks import warn_settings
@@ -21,9 +23,12 @@ from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, too_few_rows, warn_noise
-from secretballot.ledger import HeldInterrupts
-from secretballot.mechanisms import Counting, Mechanism
-from secretballot.scoring import by_level, check_unit
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._level_prices import by_level
+from secretballot.tables._people import check_unit
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

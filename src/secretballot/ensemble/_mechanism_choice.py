@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from secretballot._sklearn_compat import _num_samples
-from secretballot.accounting import Reservation
-from secretballot.divergences import GAUSSIAN, level_cost
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.costs._groups import level_cost
+from secretballot.costs._orders import GAUSSIAN
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teachers
 from secretballot.ensemble.individual import Plan
-from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import BinaryVoting, Counting, GNMax, Mechanism
+from secretballot.ledger._budget import LevelBudget
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._binary_voting import BinaryVoting
+from secretballot.mechanisms._counting import Counting
+from secretballot.mechanisms._noisy_max import GNMax
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

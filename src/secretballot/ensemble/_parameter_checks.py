@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils import ClassifierTags, Tags, get_tags
 
-from secretballot._errors import warn
-from secretballot.accounting import PrivacyAccountant
+from secretballot._base._errors import warn
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, Teacher
 from secretballot.ensemble._frozen_parties import check_learner, check_parties, is_parties
 from secretballot.ensemble.individual import Individualization, Levels
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms._base import Mechanism
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owner_hash import KEY_SIZE
-from secretballot._owners import Owners
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.distributed import OwnerHashes
+from secretballot._base._owner_hash import KEY_SIZE
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.tables._exchange import OwnerHashes
+from secretballot.tables._owners import Owners
 
 Assignment = NDArray[np.intp]
 Shards = list[NDArray[np.intp]]

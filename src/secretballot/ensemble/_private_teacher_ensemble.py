@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_report import BudgetReportMixin, explained_interrupts, short_text
-from secretballot._errors import warn
-from secretballot._fit_state import restored_on_failure
-from secretballot._sklearn_compat import (
+from secretballot._base._errors import warn
+from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -22,8 +21,8 @@ from secretballot._sklearn_compat import (
     _fit_context,
     _num_samples,
 )
-from secretballot.accounting import PrivacyAccountant, Reservation, Scope
-from secretballot.distributed import PrivateParts
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
@@ -34,10 +33,14 @@ from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import NO_STUDENT, UNFITTED, PrivateChoice, StudentMethods
-from secretballot.mechanisms import Mechanism
-from secretballot.schema import column_names
-from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
-from secretballot.screening import CopiedMixin
+from secretballot.ledger._budget import Scope
+from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
+from secretballot.measures._fit_price import FitPrice, FitPriceMethods
+from secretballot.mechanisms._base import Mechanism
+from secretballot.reports._budget_report import BudgetReportMixin, explained_interrupts, short_text
+from secretballot.tables._copies import CopiedMixin
+from secretballot.tables._frames import column_names
+from secretballot.tables._private_parts import PrivateParts
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from secretballot._numbers import quoted
-from secretballot._sklearn_compat import _num_samples
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows
-from secretballot.schema import match_order
-from secretballot.screening import check_no_shared_rows
+from secretballot.tables._frames import match_order
+from secretballot.tables._shared_rows import check_no_shared_rows
 
 
 class PublicData:

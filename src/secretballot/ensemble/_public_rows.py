@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, assert_all_finite, check_array, get_tags, indexable
 from sklearn.utils.validation import validate_data
 
-from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._sklearn_compat import _num_samples
+from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
-from secretballot.schema import RowSchema, check_table, column_names, dense_columns
+from secretballot.tables._frames import check_table, column_names, dense_columns
+from secretballot.tables._row_schema import RowSchema
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

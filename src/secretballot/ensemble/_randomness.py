@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, RandomState
 
 _PARTITION, _TEACHER, _STUDENT, _NOISE = range(4)

@@ -12,12 +12,12 @@ from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import model_of
 from secretballot.ensemble._private_labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
-from secretballot.scoring import check_column
+from secretballot.measures._targets import check_column
 
 _OF_SETS = (
     "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "

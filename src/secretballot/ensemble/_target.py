@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._private_labels import PrivateLabels, positions, private_labels
-from secretballot.mechanisms import CountClasses, Counting, CountLabels
+from secretballot.mechanisms._counting import CountClasses, Counting, CountLabels
 
 #: Code of a ballot that a teacher did not cast.
 NO_BALLOT = -1

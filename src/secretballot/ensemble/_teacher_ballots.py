@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._sklearn_compat import _num_samples
-from secretballot._tables import visible
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot._base._tables import visible
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import NO_BALLOT, Target, as_target
-from secretballot.mechanisms import Counting
-from secretballot.schema import apply_in_halves
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._row_independence import apply_in_halves
 
 
 class ConstantTeacher:

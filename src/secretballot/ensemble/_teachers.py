@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _safe_indexing, drop_callbacks
+from secretballot._base._errors import warn
+from secretballot._base._sklearn_compat import _safe_indexing, drop_callbacks
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows, Teacher
 from secretballot.ensemble._label_model import fit_classes, fit_labels
 from secretballot.ensemble._randomness import Randomness, seed_estimator
@@ -25,8 +25,9 @@ from secretballot.ensemble._votes import (
     count_by_group,
     run_tasks,
 )
-from secretballot.mechanisms import Counting
-from secretballot.schema import copy_rows, private_copies
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._rowwise import private_copies
 
 if TYPE_CHECKING:
     from secretballot.ensemble._ensemble_data import EnsembleData

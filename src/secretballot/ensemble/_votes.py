@@ -13,13 +13,13 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from secretballot._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._tables import visible
-from secretballot.divergences import EVERYONE
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._base._tables import visible
+from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._target import as_target
 from secretballot.ensemble._teacher_ballots import Failures, ballots, training_failure
-from secretballot.mechanisms import Counting
+from secretballot.mechanisms._counting import Counting
 
 Votes = NDArray[Any]
 GroupVotes = dict[str, Votes]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._tables import visible
-from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot._base._tables import visible
+from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.inspection._axes import (
     AxesLike,
     PanelsDisplay,

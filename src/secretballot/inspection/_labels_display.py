@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._numbers import check_integer
-from secretballot.accounting import EVERYONE, price_plan
-from secretballot.divergences import Floats, NoisyMax
-from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot._base._numbers import check_integer
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._moves import NoisyMax
+from secretballot.costs._orders import Floats
+from secretballot.costs._price import price_plan
+from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.inspection._axes import (
     AxesDisplay,
     caution,
@@ -24,7 +26,7 @@ from secretballot.inspection._axes import (
     plain_logarithms,
     thin,
 )
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms._base import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from secretballot._progress import ProgressTask, send_progress
+from secretballot._base._progress import ProgressTask, send_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

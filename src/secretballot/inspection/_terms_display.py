@@ -10,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.inspection._axes import AxesLike, PanelsDisplay, label_text, thin
-from secretballot.linear import (
-    AdditiveTerm,
-    PairTerm,
-    PrivateLinearRegression,
-    PrivateLogisticRegression,
-)
+from secretballot.linear._additive_term import AdditiveTerm, PairTerm
+from secretballot.linear._private_linear_regression import PrivateLinearRegression
+from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,23 +8,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeGuard
 
-from secretballot._numbers import as_float, check_number, quoted
-from secretballot._sizes import MOST_EPSILON
-from secretballot.divergences import (
-    EVERYONE,
-    GAUSSIAN,
-    GROUP_SEPARATOR,
-    ORDERS,
-    Order,
-    best_order,
-    gate_budget,
-    gaussian_budget,
-    grid_order,
-    renyi_budget,
-)
+from secretballot._base._numbers import as_float, check_number, quoted
+from secretballot._base._sizes import MOST_EPSILON
+from secretballot.costs._cost import best_order, gate_budget, renyi_budget
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._groups import EVERYONE, GROUP_SEPARATOR
+from secretballot.costs._orders import GAUSSIAN, ORDERS, Order, grid_order
 
 #: The name of the one level of a budget with one epsilon. Charges name it, or
-#: `secretballot.divergences.EVERYONE`: a group that stands for all levels of any budget.
+#: `secretballot.costs.EVERYONE`: a group that stands for all levels of any budget.
 ONLY_LEVEL = "everyone"
 
 #: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget
 from secretballot.ledger._child import ChildTotals
 from secretballot.ledger._encoding import digest_of

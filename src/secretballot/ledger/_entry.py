@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 
-from secretballot.divergences import Costs
+from secretballot.costs._groups import Costs
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._child import Child
 from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of, to_json

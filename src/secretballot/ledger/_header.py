@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secretballot._errors import LedgerError
-from secretballot.divergences import GAUSSIAN, ORDERS, Order, grid_order, same_orders
+from secretballot._base._errors import LedgerError
+from secretballot.costs._orders import GAUSSIAN, ORDERS, Order, grid_order, same_orders
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._encoding import genesis_digest
 from secretballot.ledger.stores import Rows

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self, TypeVar
 
-from secretballot._errors import CompletedInterrupt
+from secretballot._base._errors import CompletedInterrupt
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget
 from secretballot.ledger._clock import clock_fault, last_time
 from secretballot.ledger._entry import LedgerEntry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import read_header
 from secretballot.ledger._interrupts import HeldInterrupts
@@ -10,15 +10,7 @@ from secretballot.ledger._ledger import BATCH, Ledger, read_steps
 from secretballot.ledger._stored_entries import read_private_records, read_totals
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores import (
-    TABLES,
-    Mark,
-    Rows,
-    Store,
-    is_url,
-    meaning,
-    named_store,
-)
+from secretballot.ledger.stores import TABLES, Mark, Rows, Store, is_url, meaning, named_store
 
 
 def move(ledger: Ledger, name: str) -> Ledger:

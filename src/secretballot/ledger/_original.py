@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger._header import Header, read_header
 from secretballot.ledger._stored_entries import digest_at, last_in
 from secretballot.ledger.stores import FileStore, Mark, Rows, Store, meaning, same_place

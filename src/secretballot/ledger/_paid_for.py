@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from secretballot.divergences import Cost, Costs, level_cost
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import Costs, level_cost
 from secretballot.ledger._budget import LevelBudget
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry

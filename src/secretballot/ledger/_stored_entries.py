@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from secretballot._errors import LedgerError
-from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
+from secretballot._base._errors import LedgerError
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import GROUP_SEPARATOR, Costs, group_division, split_group
 from secretballot.ledger._budget import CHILD_SCOPE, Cap
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._encoding import check_description, cost_of, curve_bytes, to_json

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from secretballot._errors import LedgerError
-from secretballot.divergences import Cost, Costs, parts_cost, split_group
+from secretballot._base._errors import LedgerError
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import Costs, parts_cost, split_group
 from secretballot.ledger._budget import Cap, LevelBudget
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._child import Child, ChildTotals
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._stored_entries import (
-    insert_entry,
-    load_reservation,
-    reservation_entries,
-)
+from secretballot.ledger._stored_entries import insert_entry, load_reservation, reservation_entries
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 from secretballot.ledger.stores import Rows, Store, meaning
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._numbers import check_number
+from secretballot._base._numbers import check_number
 from secretballot.linear.features import Floats
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds import ReferenceRows, ResidualHistogram
-from secretballot.scoring import ErrorScale, clip_error
+from secretballot.measures._error_scale import ErrorScale, clip_error
 
 #: Least share of residuals from which the shares of larger ones follow; noise may hide smaller.
 _LEAST_TAIL = 0.01

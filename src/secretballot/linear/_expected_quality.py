@@ -6,7 +6,7 @@ import math
 from functools import singledispatch
 from typing import NamedTuple
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.linear.rounds import ClassResponse, LabelResponse, NumberResponse, Response
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
@@ -37,7 +37,7 @@ from secretballot.linear.input import (
     declared_categories,
     refuse_categories,
 )
-from secretballot.schema import Bounds
+from secretballot.tables._column_bounds import Bounds
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from secretballot.linear._model_size import choose_bins, choose_width, signal_to_noise
-from secretballot.mechanisms import VectorSum
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 if TYPE_CHECKING:
-    from secretballot.accounting import PrivacyAccountant, Scope
+    from secretballot.accounting._accountant import PrivacyAccountant
+    from secretballot.ledger._budget import Scope
     from secretballot.linear._linear_model import LinearModel
     from secretballot.linear.rounds import Response
 

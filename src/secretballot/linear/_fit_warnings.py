@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.linear.features import AdditiveBins, FeatureMap, Features, Floats
 from secretballot.linear.rounds import Posterior
 

@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_report import BudgetReportMixin, short_text
-from secretballot._numbers import quoted
-from secretballot._sklearn_compat import (
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -24,8 +23,10 @@ from secretballot._sklearn_compat import (
     StrOptions,
     _num_samples,
 )
-from secretballot.accounting import PrivacyAccountant, PrivacyStatement, Scope
-from secretballot.ensemble import PublicData, public_rows
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._statement import PrivacyStatement
+from secretballot.ensemble._public_data import PublicData, public_rows
+from secretballot.ledger._budget import Scope
 from secretballot.linear._model_fit import FittedModel
 from secretballot.linear._price_fit import price_linear_fit
 from secretballot.linear.features import (
@@ -48,9 +49,14 @@ from secretballot.linear.input import (
     declared_categories,
 )
 from secretballot.linear.rounds import Response, Targets
-from secretballot.schema import RowAnswers, check_table, date_bounds, public_table
-from secretballot.scoring import FitPrice, FitPriceMethods, PrivatePredictor
-from secretballot.screening import CopiedMixin, check_file_columns
+from secretballot.measures._fit_price import FitPrice, FitPriceMethods
+from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.reports._budget_report import BudgetReportMixin, short_text
+from secretballot.tables._column_bounds import date_bounds
+from secretballot.tables._copies import CopiedMixin
+from secretballot.tables._file_columns import check_file_columns
+from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._rowwise import RowAnswers
 
 
 class LinearModel(

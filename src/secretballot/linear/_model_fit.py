@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._errors import GIVE_BUDGET, CompletedInterrupt, warn
-from secretballot._estimator_progress import EstimatorTask, Progress
-from secretballot._sklearn_compat import _num_samples, with_callbacks
-from secretballot.accounting import PrivacyAccountant, Reservation, Scope
-from secretballot.distributed import PrivateParts
-from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
-from secretballot.ledger import HeldInterrupts
+from secretballot._base._errors import GIVE_BUDGET, CompletedInterrupt, warn
+from secretballot._base._estimator_progress import EstimatorTask, Progress
+from secretballot._base._sklearn_compat import _num_samples, with_callbacks
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.ensemble._parameter_checks import warn_settings
+from secretballot.ensemble._public_data import PublicData, public_rows
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
     bounds_of_numbers,
@@ -61,9 +64,13 @@ from secretballot.linear.rounds import (
     rank_error_ratio,
     resized,
 )
-from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema, column_names, one_blas_thread
-from secretballot.screening import PublicRowsCheck, check_copy
+from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._copies import check_copy
+from secretballot.tables._frames import column_names
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_rows_check import PublicRowsCheck
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._undisturbed import one_blas_thread
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from secretballot._errors import BudgetExceededError
-from secretballot.accounting import epsilon_factor
+from secretballot._base._errors import BudgetExceededError
+from secretballot.accounting._epsilon_factor import epsilon_factor
 
 if TYPE_CHECKING:
-    from secretballot.accounting import PrivacyAccountant, Scope
+    from secretballot.accounting._accountant import PrivacyAccountant
+    from secretballot.ledger._budget import Scope
 
 #: Bins grow as a power of the signal-to-noise ratio; the constants are measured.
 _FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64

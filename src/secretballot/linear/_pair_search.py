@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from secretballot.linear.features import AdditiveBins, FeatureMap
 from secretballot.linear.rounds import Response
-from secretballot.mechanisms import VectorSum
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 if TYPE_CHECKING:
-    from secretballot.accounting import PrivacyAccountant, Scope
+    from secretballot.accounting._accountant import PrivacyAccountant
+    from secretballot.ledger._budget import Scope
 
 #: Most pairs that join a model of few columns, or for each column of many, and most columns all of
 #: whose pairs are asked.

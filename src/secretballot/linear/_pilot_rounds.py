@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from secretballot._sklearn_compat import _num_samples
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.linear._fit_size import FitSize
 from secretballot.linear.features import FEW_PUBLIC_ROWS, AdditiveBins, FeatureMap
 from secretballot.linear.input import FitInput

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secretballot._errors import BudgetExceededError
-from secretballot._numbers import quoted
-from secretballot._sklearn_compat import _num_samples
-from secretballot.ensemble import Levels, public_rows
+from secretballot._base._errors import BudgetExceededError
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.ensemble._public_data import public_rows
+from secretballot.ensemble.individual._levels import Levels
 from secretballot.linear._expected_quality import expected_quality
 from secretballot.linear._feature_maps import additive_bins, first_kind
 from secretballot.linear._fit_memory import too_many_columns
@@ -19,8 +20,9 @@ from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._pair_search import count_pairs
 from secretballot.linear.features import ColumnChoice, public_columns
 from secretballot.linear.input import declared_categories
-from secretballot.schema import check_table, public_table
-from secretballot.scoring import FitPrice, by_level, price_of_fits
+from secretballot.measures._fit_price import FitPrice, price_of_fits
+from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._level_prices import by_level
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel

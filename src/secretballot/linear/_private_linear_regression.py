@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_report import explained_interrupts
-from secretballot._fit_state import restored_on_failure
-from secretballot._numbers import check_number
-from secretballot._row_order import check_lengths
-from secretballot._sklearn_compat import _fit_context, _num_samples
-from secretballot.accounting import PrivacyAccountant
-from secretballot.distributed import PrivateParts
-from secretballot.ensemble import PublicData, refuse_arguments
+from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._numbers import check_number
+from secretballot._base._sklearn_compat import _fit_context, _num_samples
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.ensemble._parameter_checks import refuse_arguments
+from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
 from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
@@ -25,15 +23,14 @@ from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
 from secretballot.linear.rounds import NumberResponse, Targets, centred_coefficients
-from secretballot.scoring import (
-    ErrorScale,
-    RegressionScorePrice,
-    RegressorScoreMethods,
-    check_target_bounds,
-    price_regression_score,
-    read_targets,
-)
-from secretballot.screening import warn_private_extremes
+from secretballot.measures._error_scale import ErrorScale
+from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score
+from secretballot.measures._regressor_score_methods import RegressorScoreMethods
+from secretballot.measures._targets import check_target_bounds, read_targets
+from secretballot.reports._budget_report import explained_interrupts
+from secretballot.tables._private_extremes import warn_private_extremes
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._row_order import check_lengths
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "

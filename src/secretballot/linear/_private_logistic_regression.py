@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from secretballot._budget_report import explained_interrupts
-from secretballot._fit_state import restored_on_failure
-from secretballot._numbers import log_probabilities
-from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
-from secretballot.accounting import PrivacyAccountant
-from secretballot.distributed import PrivateParts
-from secretballot.ensemble import PublicData, refuse_arguments
+from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._numbers import log_probabilities
+from secretballot._base._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.ensemble._parameter_checks import refuse_arguments
+from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._class_weights import fitted_class_weights, score_shift
 from secretballot.linear._linear_model import LinearModel
@@ -28,7 +27,9 @@ from secretballot.linear._read_classes import (
     response_without_rows,
 )
 from secretballot.linear.rounds import ClassifierResponse, Targets
-from secretballot.scoring import ClassifierScoreMethods
+from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
+from secretballot.reports._budget_report import explained_interrupts
+from secretballot.tables._private_parts import PrivateParts
 
 _SHARE = Interval(Real, 0, 1, closed="neither")
 _NO_WEIGHTS = (

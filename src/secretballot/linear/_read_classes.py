@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import quoted
-from secretballot._row_order import check_lengths
-from secretballot._sklearn_compat import _num_samples
-from secretballot.ensemble import (
-    check_targets,
-    declared_classes,
-    learned_classes,
-    target_of_data,
-)
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.ensemble._private_labels import declared_classes, learned_classes
+from secretballot.ensemble._read_target import check_targets, target_of_data
 from secretballot.linear._class_weights import check_class_weight
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds import ClassifierResponse, ClassResponse, LabelResponse, Targets
+from secretballot.tables._row_order import check_lengths
 
 if TYPE_CHECKING:
     from secretballot.linear._private_logistic_regression import PrivateLogisticRegression

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins
-from secretballot.mechanisms import VectorSum
-from secretballot.schema import Bounds
-from secretballot.selection import NoisyRanks, RankGrid
+from secretballot.measures._noisy_ranks import NoisyRanks
+from secretballot.measures._rank_grid import RankGrid
+from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._column_bounds import Bounds
 
 if TYPE_CHECKING:
-    from secretballot.accounting import PrivacyAccountant, Scope
+    from secretballot.accounting._accountant import PrivacyAccountant
+    from secretballot.ledger._budget import Scope
     from secretballot.linear.input import FitInput
 
 #: Bins of the grid on which ranks are released, of a column and of all columns.

@@ -1,9 +1,6 @@
-"""Mechanisms that turn votes or counts into a private answer, with their costs.
+"""Mechanisms that turn votes or counts into a private answer, with their costs."""
 
-Names that are imported as themselves are for other folders of the library, not for users.
-"""
-
-from secretballot._public import published
+from secretballot._base._public import published
 from secretballot.mechanisms._additive_proportions import (
     GaussianProportions,
     LaplacePriorProportions,
@@ -13,24 +10,15 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._best_of_counts import BestOfCounts
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._cast_ballots import count_ballots
-from secretballot.mechanisms._counting import CountClasses as CountClasses
-from secretballot.mechanisms._counting import Counting as Counting
-from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._fields import check_count_spacing
 from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin, VectorSum
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
-from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
-from secretballot.mechanisms.top_k import (
-    ExponentialTopK,
-    LimitedDomainTopK,
-    StableTopK,
-    TopK,
-)
+from secretballot.mechanisms.top_k import ExponentialTopK, LimitedDomainTopK, StableTopK, TopK
 
 __all__ = [
     "UNANSWERED",

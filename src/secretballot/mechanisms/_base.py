@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_unmasked
-from secretballot._public import public_name
-from secretballot.divergences import Law, RenyiCost, realised_cost, worst_case_cost
+from secretballot._base._numbers import check_unmasked
+from secretballot._base._public import public_name
+from secretballot.costs._cost import RenyiCost
+from secretballot.costs._law import Law, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting
 from secretballot.mechanisms._fields import VOTE_POWERS, check_fields
 

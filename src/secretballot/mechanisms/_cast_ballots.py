@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_unmasked
+from secretballot._base._numbers import check_unmasked
 
 #: Type of the row number in the sort key of a ballot: its bytes sort as the number does.
 _ROW = np.dtype(">u8")

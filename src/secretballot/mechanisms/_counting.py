@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import Norm, clipped_weight
+from secretballot.costs._clipped_bits import Norm, clipped_weight
 from secretballot.mechanisms._cast_ballots import count_packed
 
 #: Clipped ballots are rounded down to multiples of one over this. Their sums are then exact in any

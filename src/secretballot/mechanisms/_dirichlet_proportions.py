@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from secretballot._numbers import check_integer, check_number
-from secretballot._sizes import check_pair
-from secretballot.divergences import Floats, draw_uniform, find_sharpness
+from secretballot._base._numbers import check_integer, check_number
+from secretballot._base._sizes import check_pair
+from secretballot.costs._full_tails import draw_uniform
+from secretballot.costs._orders import Floats
+from secretballot.costs._threshold_search import find_sharpness
 from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
 

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import EVERYONE, check_bound
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._numbers import check_integer, check_number
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._moves import check_bound
 
 #: Neighbouring relations: one unit of privacy is replaced, or added or removed.
 Relation = Literal["replace", "add_remove"]

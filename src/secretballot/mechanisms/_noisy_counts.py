@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_number
-from secretballot.divergences import EVERYONE, Law, NoisyVector, Step
+from secretballot._base._numbers import check_number
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._law import Law, Step
+from secretballot.costs._moves import NoisyVector
 from secretballot.mechanisms._base import Mechanism, as_table
 from secretballot.mechanisms._fields import Relation, by_group, check_count_spacing
 
@@ -42,7 +44,7 @@ class NoisyNumbers(Mechanism):
 class NoisyMargin(NoisyNumbers):
     """Number of ballots between votes and their worst case, with Gaussian noise.
 
-    `secretballot.publication.publish_epsilon` releases it; the number is a `Margin`. A replaced
+    `secretballot.accounting.publish_epsilon` releases it; the number is a `Margin`. A replaced
     ballot changes it by no more than 1.
 
     Parameters
@@ -84,7 +86,7 @@ class NoisyCounts(NoisyNumbers):
     See Also
     --------
     BestOfCounts : The largest count's column, for less.
-    secretballot.scoring.score_private : Accuracy on private rows, with an interval.
+    secretballot.measures.score_private : Accuracy on private rows, with an interval.
 
     References
     ----------

@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot.divergences import Bound, ConfidentMax, Law, NoisyBit, NoisyMax, Step
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot.costs._confident_max import ConfidentMax
+from secretballot.costs._law import Law, Step
+from secretballot.costs._moves import Bound, NoisyBit, NoisyMax
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     ROUNDING,

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer
-from secretballot.divergences import Law, draw_exponential, draw_uniform, largest_normal
+from secretballot._base._numbers import check_integer
+from secretballot.costs._exact_max import largest_normal
+from secretballot.costs._full_tails import draw_exponential, draw_uniform
+from secretballot.costs._law import Law
 from secretballot.mechanisms._base import MAX_VOTES
 from secretballot.mechanisms._cast_ballots import check_counted_ballots
 from secretballot.mechanisms._counting import Counting, CountSets

@@ -9,8 +9,11 @@ from typing import Any, Literal, NoReturn, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer
-from secretballot.divergences import IntegerBit, IntegerCounts, IntegerMax, Law, Step, draw_skellam
+from secretballot._base._numbers import check_integer
+from secretballot.costs._law import Law, Step
+from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts
+from secretballot.costs.integer._integer_max import IntegerMax
+from secretballot.costs.integer._skellam import draw_skellam
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import MAX_BALLOTS, by_group, check_choice
 

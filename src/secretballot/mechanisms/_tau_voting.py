@@ -10,9 +10,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import warn
-from secretballot._numbers import check_number
-from secretballot.divergences import ClippedBits, Law, Norm, Step, clipped_weight
+from secretballot._base._errors import warn
+from secretballot._base._numbers import check_number
+from secretballot.costs._clipped_bits import ClippedBits, Norm, clipped_weight
+from secretballot.costs._law import Law, Step
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._counting import CountClipped, Counting
 from secretballot.mechanisms._fields import (

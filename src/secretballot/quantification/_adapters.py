@@ -11,7 +11,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._sklearn_compat import HasMethods, _fit_context, _num_samples, _safe_indexing
+from secretballot._base._sklearn_compat import (
+    HasMethods,
+    _fit_context,
+    _num_samples,
+    _safe_indexing,
+)
 from secretballot.quantification._bag_input import check_columns, list_bags, replace_instances
 from secretballot.quantification._bag_types import (
     BagSequence,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_unmasked
+from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_types import BagId, BagIndex, Integers
 
 _MOST_QUOTED = 5

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from secretballot._numbers import check_unmasked
+from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_types import (
     BagId,
     BagSequence,
@@ -19,7 +19,7 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._bags import Bags
-from secretballot.schema import dense_columns
+from secretballot.tables._frames import dense_columns
 
 _MOST_QUOTED = 20
 

@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot._numbers import check_unmasked
-from secretballot._row_order import check_row_order
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._numbers import check_unmasked
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bag_ids import array_of_values, bag_rows, encode_ids
 from secretballot.quantification._bag_types import (
     BagId,
@@ -24,7 +23,9 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._label_proportions import read_table
-from secretballot.schema import container_kind, warn_repeated_rows
+from secretballot.tables._frames import container_kind
+from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._row_order import check_row_order
 
 #: Of fewer instances, groups may be like the labels by chance.
 _FEWEST_COMPARED = 20

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_input import bag_names, check_bags, list_bags
 from secretballot.quantification._bag_types import (
     BagSequence,

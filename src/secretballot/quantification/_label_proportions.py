@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from secretballot._numbers import check_unmasked
+from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_ids import are_named, check_row_ids, encode_ids, match_rows
 from secretballot.quantification._bag_types import (
     BagId,

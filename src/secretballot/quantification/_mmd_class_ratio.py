@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from secretballot._numbers import check_integer, check_number
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._base._numbers import check_integer, check_number
+from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_input import stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from secretballot.accounting import PrivacyStatement
-from secretballot.mechanisms import Proportions
+from secretballot.accounting._statement import PrivacyStatement
+from secretballot.mechanisms._proportions import Proportions
 from secretballot.quantification._bag_ids import bag_rows
 from secretballot.quantification._bag_types import BagId, BagIndex, Floats, Integers
 

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from secretballot._sklearn_compat import Interval, _fit_context
+from secretballot._base._sklearn_compat import Interval, _fit_context
 from secretballot.quantification._bag_input import bag_numbers, replace_instances, stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,

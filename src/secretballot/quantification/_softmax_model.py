@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from secretballot._sklearn_compat import Interval, StrOptions
+from secretballot._base._sklearn_compat import Interval, StrOptions
 from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
     bag_likelihood,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.quantification._bag_types import Floats, Integers
 
 #: Published proportions are multiples of this.

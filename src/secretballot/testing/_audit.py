@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_number
-from secretballot._progress import ProgressTask, tracked
-from secretballot._views import Bar, Cell, Items, Prose, Shown, Table, View
-from secretballot.accounting import RenyiCost
-from secretballot.divergences import EVERYONE, split_group
+from secretballot._base._numbers import check_number
+from secretballot._base._progress import ProgressTask, tracked
+from secretballot._base._view import Shown, View
+from secretballot._base._view_cells import Bar, Cell
+from secretballot._base._view_parts import Items, Prose, Table
+from secretballot.costs._cost import RenyiCost
+from secretballot.costs._groups import EVERYONE, split_group
 from secretballot.testing._lower_bound import Statistics, check_probabilities, epsilon_lower_bound
 from secretballot.testing._outcome_laws import (
     OutcomeLaw,
@@ -26,7 +28,7 @@ from secretballot.testing._outcome_laws import (
 from secretballot.testing._outcome_laws import outcome_law as law_of_mechanism
 
 if TYPE_CHECKING:
-    from secretballot.mechanisms import Mechanism
+    from secretballot.mechanisms._base import Mechanism
 
 #: ``draw(data, n_draws, rng)``: independent outcomes on the same data, shape (n_draws, ...).
 Draw: TypeAlias = Callable[[Any, int, np.random.Generator], ArrayLike]

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PublicData
-from secretballot.mechanisms import GNMax
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.ensemble._public_data import PublicData
+from secretballot.mechanisms._noisy_max import GNMax
 from secretballot.testing._mechanism_checks import quietly
 
 E = TypeVar("E", bound=BaseEstimator)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
-from secretballot._numbers import check_number
+from secretballot._base._numbers import check_number
 
 Outcomes: TypeAlias = NDArray[Any]
 Statistics: TypeAlias = Callable[[Outcomes], ArrayLike]

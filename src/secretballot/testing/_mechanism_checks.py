@@ -15,16 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, rankdata
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.divergences import (
-    EVERYONE,
-    GAUSSIAN,
-    Cost,
-    gaussian_delta,
-    level_cost,
-    split_group,
-)
-from secretballot.mechanisms import Mechanism
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._cost import Cost, RenyiCost
+from secretballot.costs._groups import EVERYONE, level_cost, split_group
+from secretballot.costs._orders import GAUSSIAN, ORDERS
+from secretballot.mechanisms._base import Mechanism
 from secretballot.testing._audit import (
     Audit,
     Draw,

@@ -10,24 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, log_softmax
 
-from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import (
-    Floats,
-    max_log_probabilities,
-    renyi_divergence,
-    winner_log_probabilities,
-)
-from secretballot.mechanisms import (
-    BestOfCounts,
-    BinaryVoting,
-    ConfidentGNMax,
-    GNMax,
-    Mechanism,
-    PowersetVoting,
-    SkellamMax,
-    TauVoting,
-    TopK,
-)
+from secretballot.costs._cost import RenyiCost
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.costs._orders import ORDERS, Floats
+from secretballot.costs.integer._skellam import winner_log_probabilities
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._best_of_counts import BestOfCounts
+from secretballot.mechanisms._binary_voting import BinaryVoting
+from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
+from secretballot.mechanisms._powerset_voting import PowersetVoting
+from secretballot.mechanisms._skellam_max import SkellamMax
+from secretballot.mechanisms._tau_voting import TauVoting
+from secretballot.mechanisms.top_k._top_k import TopK
 from secretballot.testing._top_k_law import top_k_law
 
 #: Of more labels the outcomes are not enumerated.

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from secretballot.divergences import Floats, max_log_probabilities
-from secretballot.mechanisms import (
-    ExponentialTopK,
-    LimitedDomainTopK,
-    StableTopK,
-    TopK,
-)
-from secretballot.mechanisms.top_k import Draws, floor_height
+from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.costs._orders import Floats
+from secretballot.mechanisms.top_k._item_draws import Draws
+from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK, floor_height
+from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
+from secretballot.mechanisms.top_k._stable_top_k import StableTopK
+from secretballot.mechanisms.top_k._top_k import TopK
 
 #: Probabilities of all sets, shape (n_rows, 2**n_items): item i is in set s if its bit i is 1.
 Sets = Floats

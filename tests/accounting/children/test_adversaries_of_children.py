@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.divergences import GaussianCost, gaussian_budget, gaussian_delta
-from secretballot.ledger import Grant
+from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._gaussian_cost import GaussianCost, gaussian_budget
+from secretballot.ledger._child import Grant
 from secretballot.mechanisms import GNMax, VectorSum
 
 DELTA = 0.05

@@ -14,9 +14,10 @@ from secretballot.accounting import (
     LedgerError,
     PrivacyAccountant,
     PrivacyLeakWarning,
-    replay,
 )
-from secretballot.ledger import Ledger, Scope
+from secretballot.accounting._replay import replay
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import GNMax, VectorSum
 
 VOTES = [[30, 10], [5, 35]]

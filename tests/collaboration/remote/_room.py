@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 
 from tests.collaboration.remote._site import AGREEMENT, budget, trained
 
-from secretballot.collaboration import Membership, VoteServer
-from secretballot.transport import Connection
+from secretballot.parties import Membership, VoteServer
+from secretballot.parties._connection import Connection
 
 
 class Room:

@@ -11,14 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.transport._certificates import credentials
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.collaboration import (
-    Agreement,
-    ChannelError,
-    Membership,
-    Party,
-    VoteServer,
-)
 from secretballot.mechanisms import GNMax
+from secretballot.parties import Agreement, ChannelError, Membership, Party, VoteServer
 
 NAMES = ("centre", "east", "north", "south", "west")
 #: A hundred standard deviations lie between three votes and none.

@@ -10,7 +10,8 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, NAMES, ROWS, budget, trained
 from tests.transport._certificates import HOST, Authority, credentials
 
-from secretballot.collaboration import (
+from secretballot.mechanisms import BinaryVoting, GNMax
+from secretballot.parties import (
     Agreement,
     ChannelError,
     Membership,
@@ -18,9 +19,8 @@ from secretballot.collaboration import (
     TrustedAggregator,
     VoteServer,
 )
-from secretballot.collaboration.remote._table import encode_table
-from secretballot.mechanisms import BinaryVoting, GNMax
-from secretballot.transport import Message
+from secretballot.parties._message import Message
+from secretballot.parties.remote._table import encode_table
 
 
 @pytest.fixture(scope="module")

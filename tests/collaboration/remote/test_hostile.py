@@ -18,9 +18,11 @@ from tests.attacks._mutations import mutated_bytes
 from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 
-from secretballot.collaboration import ChannelError, VoteRefusedError
-from secretballot.collaboration.remote._vote_terms import VoteTerms
-from secretballot.transport import Connection, Message, Server
+from secretballot.parties import ChannelError, VoteRefusedError
+from secretballot.parties._connection import Connection
+from secretballot.parties._message import Message
+from secretballot.parties._server import Server
+from secretballot.parties.remote._vote_terms import VoteTerms
 
 
 def generators(n):

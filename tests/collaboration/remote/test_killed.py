@@ -11,7 +11,7 @@ from tests.collaboration.remote._site import (
 from tests.transport._certificates import HOST
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.collaboration import ChannelError, Membership, VoteRefusedError, VoteServer
+from secretballot.parties import ChannelError, Membership, VoteRefusedError, VoteServer
 
 #: Noise of servers in other processes is not seeded; it would have to be 100 deviations off.
 pytestmark = pytest.mark.unseeded

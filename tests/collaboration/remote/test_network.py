@@ -9,8 +9,8 @@ from tests.collaboration.remote._proxy import Proxy
 from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 
-from secretballot.collaboration import ChannelError, VoteRefusedError
-from secretballot.transport import Message
+from secretballot.parties import ChannelError, VoteRefusedError
+from secretballot.parties._message import Message
 
 #: Seconds that a lost message is waited for; the others answer in a hundredth of that.
 PATIENCE = 1.5

@@ -8,10 +8,10 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 from tests.collaboration.remote.test_questions import CASES, VOTERS, Held, made
 
-from secretballot.collaboration import ChannelError, VoteServer
-from secretballot.collaboration.remote._table import encode_table
-from secretballot.collaboration.remote._vote_records import VoteRecords
-from secretballot.transport import Message
+from secretballot.parties import ChannelError, VoteServer
+from secretballot.parties._message import Message
+from secretballot.parties.remote._table import encode_table
+from secretballot.parties.remote._vote_records import VoteRecords
 
 EVERYBODY = ("centre", *VOTERS)
 

@@ -9,13 +9,8 @@ import pytest
 from tests.collaboration.remote._room import room
 from tests.collaboration.remote._site import AGREEMENT, NAMES, ROWS, Halting, budget, trained
 
-from secretballot.collaboration import (
-    Agreement,
-    ChannelError,
-    Collaboration,
-    VoteRefusedError,
-)
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, SkellamMax
+from secretballot.parties import Agreement, ChannelError, Collaboration, VoteRefusedError
 
 VOTERS = ("east", "south", "west")
 #: Which labels each party knows, of three.
@@ -234,7 +229,7 @@ def test_leaving_and_the_end_of_the_server(authority):
     ],
 )
 def test_settings_that_are_refused(settings, message, authority):
-    from secretballot.collaboration import VoteServer
+    from secretballot.parties import VoteServer
 
     arguments = {
         "agreement": AGREEMENT,

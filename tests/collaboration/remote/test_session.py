@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
-from secretballot.collaboration import Agreement
-from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import encode_table
-from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
-from secretballot.transport import Message, MessageError
+from secretballot.parties import Agreement
+from secretballot.parties._message import Message, MessageError
+from secretballot.parties.remote._session import Session
+from secretballot.parties.remote._table import encode_table
+from secretballot.parties.remote._vote_terms import VoteTerms
 
 CONFIDENT = ConfidentGNMax(sigma=1, sigma_threshold=1, threshold=1, n_votes=4)
 #: Their ballots weigh 4 together, of which one weighs 2.

@@ -20,8 +20,8 @@ from secretballot.ensemble import (
     Upsampling,
     Vanishing,
     Weighting,
-    collect_votes,
 )
+from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]

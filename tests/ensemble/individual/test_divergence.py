@@ -5,14 +5,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.divergences import level_cost, renyi_divergence
-from secretballot.ensemble import (
-    PrivateTeacherEnsemble,
-    Upsampling,
-    Vanishing,
-    Weighting,
-    collect_votes,
-)
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._groups import level_cost
+from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
+from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.testing._outcome_laws import outcome_law
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import Randomness, Upsampling, Vanishing, Weighting
+from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble._partition import OwnedRows, spread_rows
+from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual import Plan, check_levels
 from secretballot.ensemble.individual._levels import affordable
 from secretballot.ensemble.individual._weighting import largest_remainder

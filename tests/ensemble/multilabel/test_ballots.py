@@ -24,15 +24,10 @@ from tests.ensemble.multilabel._rows import (
     make_rows,
 )
 
-from secretballot.ensemble import (
-    Randomness,
-    Shard,
-    collect_votes,
-    label_probabilities,
-    train_teacher,
-)
-from secretballot.ensemble._label_model import fit_labels
-from secretballot.ensemble._votes import GroupTally, ask
+from secretballot.ensemble._label_model import fit_labels, label_probabilities
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._teachers import Shard, train_teacher
+from secretballot.ensemble._votes import GroupTally, ask, collect_votes
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting, clip_ballots
 
 LOGISTIC = LogisticRegression()

@@ -8,7 +8,8 @@ from tests._quietly import quietly
 from tests.ensemble.multilabel._rows import X, Y, ensemble_of
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.divergences import level_cost, renyi_divergence
+from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._groups import level_cost
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
 from secretballot.testing._outcome_laws import outcome_law

@@ -29,7 +29,8 @@ from tests.ensemble.multilabel._rows import (
     make_rows,
 )
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting._replay import replay
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
     PublicData,

@@ -21,7 +21,8 @@ from secretballot.ensemble._target import ClassTarget
 from secretballot.ensemble.student import _student_choice as choosing
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import BinaryVoting, GNMax
-from secretballot.schema import RowSchema, choose_calls
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise_check import choose_calls
 
 MODEL = LogisticRegression()
 #: Noise that ten like-minded teachers are beyond.

@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent, Randomness
+from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent
+from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.student import fit_student
 from secretballot.mechanisms import GNMax
 

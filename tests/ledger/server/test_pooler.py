@@ -16,7 +16,7 @@ from tests._programs import ROOT, python_environment, running_program
 from tests.ledger._server import LIFETIME, as_user, program
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import Ledger
+from secretballot.ledger._ledger import Ledger
 
 _PORT = 6432
 _SETTINGS = """

@@ -10,7 +10,8 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, votes
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import Ledger, export
+from secretballot.ledger._export import export
+from secretballot.ledger._ledger import Ledger
 from secretballot.ledger.stores import _waiting
 from secretballot.ledger.stores.file._schema import SCHEMA
 from secretballot.ledger.stores.server._connection import close_unused

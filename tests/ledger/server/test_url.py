@@ -13,7 +13,7 @@ from tests.ledger._server import Server, needs_server, running, seen_mark
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import export
+from secretballot.ledger._export import export
 from secretballot.ledger.stores.server._server_url import ServerUrl
 
 SECRET = "tr0ub4dor&3:@/#é"

@@ -15,12 +15,8 @@ from tests.mechanisms.top_k._neighbours import (
 )
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import EVERYONE
-from secretballot.mechanisms import (
-    ExponentialTopK,
-    LimitedDomainTopK,
-    StableTopK,
-)
+from secretballot.costs._groups import EVERYONE
+from secretballot.mechanisms import ExponentialTopK, LimitedDomainTopK, StableTopK
 from secretballot.testing import MechanismExample
 from secretballot.testing._outcome_laws import outcome_law
 

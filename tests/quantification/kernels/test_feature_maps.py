@@ -7,10 +7,7 @@ from tests.quantification._worlds import fitted, world
 
 from secretballot.quantification import MMDClassRatioEstimator
 from secretballot.quantification.kernels import _feature_maps
-from secretballot.quantification.kernels._feature_maps import (
-    FourierFeatures,
-    NystroemFeatures,
-)
+from secretballot.quantification.kernels._feature_maps import FourierFeatures, NystroemFeatures
 
 
 @pytest.mark.parametrize("features", ["rff", "nystroem"])

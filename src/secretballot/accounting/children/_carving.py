@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
-from secretballot._numbers import quoted
+from secretballot._base._numbers import quoted
 from secretballot.accounting.children._make_grant import make_grant
 from secretballot.accounting.reserving import Reservation, Reserving
-from secretballot.ledger import (
-    NAME_SEPARATOR,
-    Cap,
-    Child,
-    ChildLedger,
-    Ledger,
-    LedgerEntry,
-    Scope,
-    Transaction,
-    is_child_name,
-    to_json,
-)
+from secretballot.ledger._budget import Cap, Scope
+from secretballot.ledger._child import NAME_SEPARATOR, Child, is_child_name
+from secretballot.ledger._child_ledger import ChildLedger
+from secretballot.ledger._encoding import to_json
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._transaction import Transaction
 
 
 class Carving(Reserving):

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from secretballot._tables import percent
-from secretballot._views import Bar, Cell, Key, Segment, Table
+from secretballot._base._tables import percent
+from secretballot._base._view_cells import Bar, Cell, Key, Segment
+from secretballot._base._view_parts import Table
 from secretballot.accounting._report import PrivacySpent, spent_on
-from secretballot.ledger import Grant, Ledger, Totals
+from secretballot.ledger._child import Grant
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._totals import Totals
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from secretballot._numbers import as_float, check_number
+from secretballot._base._numbers import as_float, check_number
 from secretballot.accounting._largest_epsilon import largest_epsilon
-from secretballot.divergences import GAUSSIAN, gate_budget, gaussian_budget
-from secretballot.ledger import ONLY_LEVEL, Budget, Cap, Grant, LevelBudget, check_cap
+from secretballot.costs._cost import gate_budget
+from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, check_cap
+from secretballot.ledger._child import Grant
 
 
 def make_grant(budget: Budget, epsilon: Cap, *, approximation_delta: float | None) -> Grant:

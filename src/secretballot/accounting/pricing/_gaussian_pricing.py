@@ -7,27 +7,22 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NoReturn, cast
 
-from secretballot._cached_property import cached_property
+from secretballot._base._cached_property import cached_property
 from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import SelfPriced, game_laws, row_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
-from secretballot.divergences import (
-    EVERYONE,
-    GAUSSIAN,
-    Cost,
-    Costs,
-    GaussianCost,
-    HasGaussianCost,
-    PlannedMechanism,
-    Profile,
-    PureRelease,
-    RenyiCost,
-    check_groups,
-    gaussian_share,
-)
-from secretballot.games import FINE, Fineness, PlanPiece, SplitPlan, find_most_rows
-from secretballot.ledger import Totals
+from secretballot.costs._cost import Cost, RenyiCost
+from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._groups import EVERYONE, Costs, check_groups
+from secretballot.costs._law import PlannedMechanism
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.costs._price import find_most_rows
+from secretballot.costs._profile import HasGaussianCost, Profile, gaussian_share
+from secretballot.costs._split_plan import PlanPiece, SplitPlan
+from secretballot.costs.moves._grid import FINE, Fineness
+from secretballot.costs.selection._pure_moves import PureRelease
+from secretballot.ledger._totals import Totals
 
 #: What each payer has left: mu^2, and delta.
 Headroom = Mapping[str, tuple[float, float]]

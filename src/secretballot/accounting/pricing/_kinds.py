@@ -9,7 +9,7 @@ from secretballot.accounting.pricing._priced_rows import PricedRows
 from secretballot.accounting.pricing._pricing import Pricing
 from secretballot.accounting.pricing._renyi_pricing import RenyiPricing
 from secretballot.accounting.pricing._threshold_pricing import ThresholdPricing
-from secretballot.games import answer_steps
+from secretballot.costs._split_plan import answer_steps
 
 
 def plan_pricing(limits: Limits, priced: PricedRows) -> type[GaussianPricing] | None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import EVERYONE, Costs, split_group
-from secretballot.games import RowPart
+from secretballot.costs._groups import EVERYONE, Costs, split_group
+from secretballot.costs._split_plan import RowPart
 
 
 @dataclass(frozen=True)

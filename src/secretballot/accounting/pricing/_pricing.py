@@ -10,8 +10,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from secretballot.accounting.pricing._priced_rows import Span
-from secretballot.divergences import Costs
-from secretballot.ledger import LedgerEntry, Totals, Transaction
+from secretballot.costs._groups import Costs
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._totals import Totals
+from secretballot.ledger._transaction import Transaction
 
 
 class Pricing(ABC):

@@ -6,14 +6,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from secretballot._cached_property import cached_property
+from secretballot._base._cached_property import cached_property
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import row_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
-from secretballot.divergences import Costs, worst_case_cost
-from secretballot.games import answer_steps, threshold_steps
-from secretballot.ledger import Totals
+from secretballot.costs._groups import Costs
+from secretballot.costs._law import worst_case_cost
+from secretballot.costs._split_plan import answer_steps, threshold_steps
+from secretballot.ledger._totals import Totals
 
 
 class RenyiPricing(Pricing):

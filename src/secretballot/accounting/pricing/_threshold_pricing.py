@@ -15,8 +15,11 @@ from secretballot.accounting.pricing._gaussian_pricing import (
     parts_of_delta,
 )
 from secretballot.accounting.pricing._priced_rows import Span
-from secretballot.divergences import GAUSSIAN, Cost, Costs, GaussianCost
-from secretballot.ledger import Totals
+from secretballot.costs._cost import Cost
+from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._groups import Costs
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._totals import Totals
 
 #: Rows per answer that are expected before outcomes are seen, and the answers this weighs as.
 _ROWS_PER_ANSWER, _PRIOR_ANSWERS = 3.0, 5.0

@@ -10,8 +10,10 @@ import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe, game_laws
 from secretballot.accounting.pricing import PricedRows
-from secretballot.divergences import EVERYONE, Law, split_group
-from secretballot.ledger import Scope, to_json
+from secretballot.costs._groups import EVERYONE, split_group
+from secretballot.costs._law import Law
+from secretballot.ledger._budget import Scope
+from secretballot.ledger._encoding import to_json
 
 
 @dataclass(frozen=True, kw_only=True)

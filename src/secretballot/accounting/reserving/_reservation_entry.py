@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from secretballot._errors import BudgetExceededError, LedgerError
+from secretballot._base._errors import BudgetExceededError, LedgerError
 from secretballot.accounting._protocol import new_entry
 from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
-from secretballot.divergences import Cost, Costs
-from secretballot.ledger import LedgerEntry, Reserved, Transaction
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import Costs
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._transaction import Transaction
 
 #: Least part of the prices of single rows that a plan of them costs: noisy comparisons cost 2 / pi,
 #: purely private rows a quarter.

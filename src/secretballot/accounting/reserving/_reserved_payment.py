@@ -16,7 +16,9 @@ from secretballot.accounting.reserving._reservation_entry import (
     check_rows_left,
     open_state,
 )
-from secretballot.ledger import LedgerEntry, Reserved, Transaction
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._transaction import Transaction
 
 
 class ReservedPayment:

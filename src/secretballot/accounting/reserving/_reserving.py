@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from secretballot._numbers import check_integer, number_of_rows, quoted
-from secretballot._sizes import MOST_ROWS, check_size
+from secretballot._base._numbers import check_integer, number_of_rows, quoted
+from secretballot._base._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
@@ -23,7 +23,10 @@ from secretballot.accounting.reserving._reservation_entry import (
     reservation_entry,
     sum_refunds,
 )
-from secretballot.ledger import Reserved, Scope, Transaction, is_text, to_json
+from secretballot.ledger._budget import Scope, is_text
+from secretballot.ledger._encoding import to_json
+from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._transaction import Transaction
 
 
 class Reserving(BudgetHandle):

@@ -5,11 +5,7 @@ from secretballot.ensemble.advice._recommend_teachers import (
     recommend_teachers,
     recommended_n_teachers,
 )
-from secretballot.ensemble.advice._survival import (
-    check_noise,
-    expected_survival,
-    warn_noise,
-)
+from secretballot.ensemble.advice._survival import check_noise, expected_survival, warn_noise
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.ensemble.advice._teacher_rows import chosen_rows, too_few_rows
 

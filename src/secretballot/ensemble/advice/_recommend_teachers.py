@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from secretballot._numbers import check_integer, number_of_rows
-from secretballot.accounting import PrivacyAccountant
+from secretballot._base._numbers import check_integer, number_of_rows
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble.advice._survival import (
     MIN_CLASS_SIGNAL,
     MIN_EVIDENCE,
@@ -16,7 +16,7 @@ from secretballot.ensemble.advice._survival import (
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.ensemble.advice._teacher_rows import chosen_rows, too_few_rows
 from secretballot.ensemble.individual import Plan
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms._noisy_max import GNMax
 
 #: Numbers of teachers to compare, and divisors of the number of public rows.
 _TEACHERS, _DIVISORS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)

@@ -11,22 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from secretballot._errors import BudgetExceededError, warn
-from secretballot.divergences import (
-    ClippedBits,
-    ConfidentMax,
-    Law,
-    Move,
-    NoisyBit,
-    NoisyMax,
-    StableTest,
-    Step,
-    level_quadrature,
-    max_log_probabilities,
-)
+from secretballot._base._errors import BudgetExceededError, warn
+from secretballot.costs._clipped_bits import ClippedBits
+from secretballot.costs._confident_max import ConfidentMax
+from secretballot.costs._exact_max import level_quadrature, max_log_probabilities
+from secretballot.costs._law import Law, Step
+from secretballot.costs._moves import Move, NoisyBit, NoisyMax
+from secretballot.costs.selection._gaussian_selection import StableTest
 from secretballot.ensemble.advice._teacher_rows import least_rows
 from secretballot.ensemble.individual import Plan
-from secretballot.mechanisms import CountLabels, Mechanism
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._counting import CountLabels
 
 #: Least survival probability at which single labels are worth their cost.
 MIN_SURVIVAL = 0.75

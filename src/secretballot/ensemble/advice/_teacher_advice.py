@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secretballot._views import Cell, Prose, Shade, Shown, Table, View
-from secretballot.divergences import max_log_probabilities
+from secretballot._base._view import Shown, View
+from secretballot._base._view_cells import Cell, Shade
+from secretballot._base._view_parts import Prose, Table
+from secretballot.costs._exact_max import max_log_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import NOT_FOR_PUBLICATION, marked_errors
-from secretballot._numbers import check_integer
-from secretballot._sklearn_compat import _num_samples
-from secretballot.accounting import PrivacyAccountant
-from secretballot.divergences import best_order, gate_budget
-from secretballot.ledger import ONLY_LEVEL, LevelBudget
+from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._numbers import check_integer
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.costs._cost import best_order, gate_budget
+from secretballot.ledger._budget import ONLY_LEVEL, LevelBudget
 
 
 @dataclass(frozen=True)

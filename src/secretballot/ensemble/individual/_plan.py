@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import EVERYONE
+from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import Votes
 from secretballot.ensemble.individual._levels import Levels
-from secretballot.mechanisms import CountClasses, Counting, Mechanism
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._counting import CountClasses, Counting
 
 
 @dataclass(frozen=True)

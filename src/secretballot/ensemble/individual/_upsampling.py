@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._numbers import check_integer
+from secretballot._base._numbers import check_integer
 from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms._base import Mechanism
 
 #: Fewer copies, which are faster to train, are taken for this share of the most answers.
 _ENOUGH = 0.9

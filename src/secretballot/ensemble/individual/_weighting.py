@@ -13,7 +13,7 @@ from secretballot.ensemble._partition import Shards, SplitRows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms._base import Mechanism
 
 #: Bits of a float's mantissa.
 _MANTISSA = 52

@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._sklearn_compat import _safe_indexing
-from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket, target_errors
+from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._randomness import Randomness
@@ -24,10 +23,14 @@ from secretballot.ensemble.parts._stored_teachers import (
     teachers_of_task,
     without_quotes,
 )
-from secretballot.mechanisms import Counting
-from secretballot.schema import RowSchema, copy_rows
-from secretballot.scoring import People
-from secretballot.screening import totals_outside
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
+from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._exchange import Exchange
+from secretballot.tables._people import People
+from secretballot.tables._public_rows_check import totals_outside
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._tasks import target_errors
 
 #: Function from a table, labels and people to exact sums over the people.
 PeopleSums = Callable[[Rows, NDArray[np.generic], People], NDArray[np.float64]]

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import GIVE_BUDGET
-from secretballot.accounting import PrivacyAccountant
-from secretballot.distributed import Buckets, Division, OwnerHashes, PrivateParts
+from secretballot._base._errors import GIVE_BUDGET
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
@@ -25,8 +24,11 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import declared_target
 from secretballot.ensemble.individual import Levels, Plan, level_names
 from secretballot.ensemble.parts._part_shards import PartShards, ShardReader
-from secretballot.schema import column_names
-from secretballot.scoring import check_unit
+from secretballot.tables._buckets import Buckets
+from secretballot.tables._exchange import Division, OwnerHashes
+from secretballot.tables._frames import column_names
+from secretballot.tables._people import check_unit
+from secretballot.tables._private_parts import PrivateParts
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -11,11 +11,13 @@ from uuid import uuid4
 
 import joblib
 
-from secretballot._private_folder import PrivateFolder
-from secretballot.distributed import Buckets, Engine, map_tasks
+from secretballot._base._private_folder import PrivateFolder
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._votes import BatchVotes, count_by_group
-from secretballot.mechanisms import Counting
+from secretballot.mechanisms._counting import Counting
+from secretballot.tables._buckets import Buckets
+from secretballot.tables._engine import Engine
+from secretballot.tables._tasks import map_tasks
 
 
 @dataclass(frozen=True)

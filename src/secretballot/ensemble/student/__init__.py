@@ -4,11 +4,7 @@ from secretballot.ensemble.student._fit_student import fit_student
 from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._student_choice import StudentChoice, labels_share
-from secretballot.ensemble.student._student_methods import (
-    NO_STUDENT,
-    UNFITTED,
-    StudentMethods,
-)
+from secretballot.ensemble.student._student_methods import NO_STUDENT, UNFITTED, StudentMethods
 from secretballot.ensemble.student._trial import try_student
 
 __all__ = [

@@ -13,8 +13,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._base._errors import warn
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._frozen_parties import last_step
 from secretballot.ensemble._label_model import fit_classes, fit_labels

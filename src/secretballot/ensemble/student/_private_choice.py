@@ -14,10 +14,10 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._numbers import check_number
+from secretballot._base._numbers import check_number
 from secretballot.ensemble._estimator_types import Learner, Rows
 from secretballot.ensemble._frozen_parties import check_learner
-from secretballot.schema import check_rows_per_call
+from secretballot.tables._rowwise_check import check_rows_per_call
 
 Pair: TypeAlias = tuple[Learner, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 

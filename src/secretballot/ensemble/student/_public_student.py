@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from secretballot._numbers import log_probabilities
-from secretballot._sklearn_compat import _num_samples
-from secretballot.accounting import PrivacyStatement
+from secretballot._base._numbers import log_probabilities
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels

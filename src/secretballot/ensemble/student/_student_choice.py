@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from secretballot._errors import CompletedInterrupt, warn
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.accounting import PrivacyAccountant, Reservation
+from secretballot._base._errors import CompletedInterrupt, warn
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._target import NO_BALLOT, Target, dense_labels
@@ -22,17 +23,16 @@ from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
-from secretballot.ledger import HeldInterrupts
-from secretballot.mechanisms import BestOfCounts, GNMax, Mechanism
-from secretballot.schema import (
-    RowCalls,
-    RowSchema,
-    check_row_independence,
-    choose_calls,
-    copy_rows,
-    private_copies,
-)
-from secretballot.scoring import People
+from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._best_of_counts import BestOfCounts
+from secretballot.mechanisms._noisy_max import GNMax
+from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._people import People
+from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise import RowCalls, private_copies
+from secretballot.tables._rowwise_check import choose_calls
 
 if TYPE_CHECKING:
     from secretballot.ensemble._ensemble_data import EnsembleData

@@ -12,14 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._errors import GIVE_BUDGET
-from secretballot._numbers import log_probabilities
-from secretballot.accounting import PrivacyAccountant, PrivacyStatement
+from secretballot._base._errors import GIVE_BUDGET
+from secretballot._base._numbers import log_probabilities
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.schema import RowCalls, RowSchema, check_row_independence, choose_calls
-from secretballot.scoring import PrivatePredictor
+from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise import RowCalls
+from secretballot.tables._rowwise_check import choose_calls
 
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (

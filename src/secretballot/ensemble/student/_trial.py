@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._frozen_parties import check_learner
 from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
 from secretballot.ensemble.student._fit_student import single_label_learner
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.schema import ColumnSchema, columns_of
+from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._frames import columns_of
 
 #: Rows of a trial, and rows of each class that some learners need (folds of a calibration).
 _ROWS, _ROWS_PER_CLASS = 100, 10

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._cached_property import cached_property
-from secretballot.schema import ColumnSchema, cell_text, text_finder
+from secretballot._base._cached_property import cached_property
+from secretballot.tables._cells import cell_text, text_finder
+from secretballot.tables._column_schema import ColumnSchema
 
 #: Least number of public rows of a category that is not declared, and most categories of a column.
 _FEWEST_ROWS, _MOST_CATEGORIES = 2, 100

@@ -12,12 +12,18 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _num_samples
+from secretballot._base._errors import warn
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble.tables._encoded_column import EncodedColumn
-from secretballot.schema import as_table, check_table, column_names, columns_of, public_table
+from secretballot.tables._frames import (
+    as_table,
+    check_table,
+    column_names,
+    columns_of,
+    public_table,
+)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

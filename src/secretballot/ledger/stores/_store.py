@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._slots import Mark, Slots
 
 T = TypeVar("T")

@@ -37,11 +37,7 @@ from secretballot.linear.features._design import (
 )
 from secretballot.linear.features._kernel_features import KernelFeatures
 from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
-from secretballot.linear.features._number_knots import (
-    NumberKnots,
-    knots_between,
-    public_ends,
-)
+from secretballot.linear.features._number_knots import NumberKnots, knots_between, public_ends
 from secretballot.linear.features._paired_bins import PairedBins
 from secretballot.linear.features._shown_list import ShownList
 from secretballot.linear.features._unknown_cells import UnknownCells

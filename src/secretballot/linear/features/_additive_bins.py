@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features._column_bins import (
-    CategoryBins,
-    ColumnFeatures,
-    NumberBins,
-)
+from secretballot.linear.features._column_bins import CategoryBins, ColumnFeatures, NumberBins
 from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats, PriorGroup
-from secretballot.schema import cell_text, columns_of
+from secretballot.tables._cells import cell_text
+from secretballot.tables._frames import columns_of
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
 SPIKE_SHARE = 0.05

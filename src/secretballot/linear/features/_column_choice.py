@@ -9,9 +9,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._sklearn_compat import _safe_indexing
+from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.linear.features._columns import column_keys
-from secretballot.schema import as_table, check_table, column_names, row_shape
+from secretballot.tables._frames import as_table, check_table, column_names, row_shape
 
 
 @dataclass(frozen=True)

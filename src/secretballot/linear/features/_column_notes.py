@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from secretballot.linear.features._additive_bins import public_bins
 from secretballot.linear.features._columns import PublicColumn
-from secretballot.schema import column_cells, missing_cells
+from secretballot.tables._cells import column_cells, missing_cells
 
 #: Least share of cells with a text of their own in a column of identifiers, and of numbers and
 #: dates among texts or objects.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import ColumnFeatures, range_text
 from secretballot.linear.features._column_notes import column_notes
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._shown_list import ShownList
-from secretballot.schema import Bounds, date_text
+from secretballot.tables._cells import date_text
+from secretballot.tables._column_bounds import Bounds
 
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10

@@ -13,7 +13,7 @@ from secretballot.linear.features._additive_bins import AdditiveBins, public_bin
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats
 from secretballot.linear.features._nullable_features import nullable_bins
-from secretballot.schema import missing_cells, read_numbers
+from secretballot.tables._cells import missing_cells, read_numbers
 
 #: Numbers beyond this are clipped, so that their squares are finite.
 LARGEST_NUMBER = 1e100

@@ -9,14 +9,9 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.schema import (
-    ColumnSchema,
-    columns_of,
-    missing_cells,
-    read_days,
-    read_numbers,
-    read_texts,
-)
+from secretballot.tables._cells import missing_cells, read_days, read_numbers, read_texts
+from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._frames import columns_of
 
 #: Declared categories by column.
 Categories = Mapping[Hashable, Sequence[Hashable]]

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.schema import column_names, columns_of, read_days
+from secretballot.tables._cells import read_days
+from secretballot.tables._frames import column_names, columns_of
 
 
 def days_by_key(

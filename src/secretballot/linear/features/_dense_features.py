@@ -9,18 +9,16 @@ from typing import NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._sklearn_compat import _num_samples
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.linear.features._column_scaling import LARGEST_NUMBER, LEAST_SPREAD, ColumnScaling
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats, PriorGroup
-from secretballot.schema import (
-    RowAnswers,
-    RowSchema,
-    check_row_independence,
-    choose_calls,
-    columns_of,
-    copy_rows,
-)
+from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._frames import columns_of
+from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise import RowAnswers
+from secretballot.tables._rowwise_check import choose_calls
 
 #: Rows are clipped to this quantile of the public rows' lengths.
 _LENGTH_QUANTILE = 0.9

@@ -11,7 +11,7 @@ from secretballot.linear.features._column_scaling import ColumnScaling
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._dense_features import DenseFeatures
 from secretballot.linear.features._design import Floats
-from secretballot.schema import columns_of
+from secretballot.tables._frames import columns_of
 
 _SEED = 20_070_101
 #: Number of directions.

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 
 from secretballot.linear.features._additive_bins import AdditiveBins
 from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures, NumberText
-from secretballot.schema import date_text
+from secretballot.tables._cells import date_text
 
 #: Least share of missing cells that are a group of their own in pairs of columns.
 _LEAST_SHARE = 0.01

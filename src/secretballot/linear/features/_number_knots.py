@@ -19,7 +19,7 @@ from secretballot.linear.features._column_bins import (
     range_text,
 )
 from secretballot.linear.features._columns import PublicColumn
-from secretballot.schema import read_numbers
+from secretballot.tables._cells import read_numbers
 
 #: Binary places of the weights of knots, so that sums over rows are exact.
 _WEIGHT_BITS = 8

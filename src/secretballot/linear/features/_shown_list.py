@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from secretballot._views import Shown, Table, View
+from secretballot._base._view import Shown, View
+from secretballot._base._view_parts import Table
 
 if TYPE_CHECKING:
     import pandas as pd

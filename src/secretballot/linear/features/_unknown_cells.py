@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _safe_indexing
-from secretballot._tables import percent
+from secretballot._base._errors import warn
+from secretballot._base._sklearn_compat import _safe_indexing
+from secretballot._base._tables import percent
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import range_text
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Features, Floats
 from secretballot.linear.features._nullable_features import nullable_bins
-from secretballot.schema import Bounds, columns_of, date_text, read_numbers
+from secretballot.tables._cells import date_text, read_numbers
+from secretballot.tables._column_bounds import Bounds
+from secretballot.tables._frames import columns_of
 
 #: Fewest rows that are warned of, and the share of their cells that are unknown.
 _FEWEST_ROWS, _MOST_SHARE = 20, 0.5

@@ -11,16 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from secretballot._row_order import check_row_order
-from secretballot._sklearn_compat import _num_samples
-from secretballot.ensemble import (
-    Levels,
-    PublicData,
-    check_levels,
-    declared_private,
-    public_rows,
-    warn_categories_left_out,
-)
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
+from secretballot.ensemble._public_rows import warn_categories_left_out
+from secretballot.ensemble.individual._levels import Levels, check_levels
 from secretballot.linear.features import (
     AdditiveBins,
     Categories,
@@ -38,30 +32,25 @@ from secretballot.linear.features import (
 from secretballot.linear.input._monotonic_cst import read_directions
 from secretballot.linear.input._private_source import PrivateSource, TableSource
 from secretballot.linear.rounds import Response
-from secretballot.schema import (
-    Bounds,
-    RowSchema,
+from secretballot.tables._cells import missing_cells
+from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
+from secretballot.tables._declared_columns import check_kind_of_bounds, check_readable_numbers
+from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._frames import (
     as_table,
     check_table,
     column_names,
-    date_bounds,
     dense_columns,
-    missing_cells,
-    read_bounds,
     row_shape,
-    warn_repeated_rows,
 )
-from secretballot.scoring import People
-from secretballot.screening import (
-    check_file_columns,
-    check_header,
-    check_kind_of_bounds,
-    check_no_shared_rows,
-    check_readable_numbers,
-    check_table_kinds,
-    check_target_left_out,
-    warn_private_extremes,
-)
+from secretballot.tables._people import People
+from secretballot.tables._private_extremes import warn_private_extremes
+from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._row_order import check_row_order
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._shared_rows import check_no_shared_rows
+from secretballot.tables._table_kinds import check_table_kinds
+from secretballot.tables._target_column import check_target_left_out
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel

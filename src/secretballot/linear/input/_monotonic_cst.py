@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import quoted
-from secretballot._sklearn_compat import _check_monotonic_cst
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import _check_monotonic_cst
 from secretballot.linear.features import AdditiveBins, ColumnChoice
 from secretballot.linear.rounds import ClassResponse, Response
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.distributed import BucketRows, Buckets, Exchange, read_bucket
 from secretballot.linear.features import Floats, PairedBins
 from secretballot.linear.input._stored_rows import StoredRows
 from secretballot.linear.rounds import BinnedResiduals, PrivateRows, Residuals
+from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
+from secretballot.tables._exchange import Exchange
 
 #: Function from the rows of a bucket to their vectors.
 Vectors = Callable[[BucketRows], PrivateRows]

@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from secretballot._owner_hash import KEY_SIZE
-from secretballot.distributed import Buckets, PrivateParts
-from secretballot.ensemble import (
-    Levels,
-    PublicData,
-    declared_private,
-    level_names,
-    public_rows,
-)
+from secretballot._base._owner_hash import KEY_SIZE
+from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
+from secretballot.ensemble.individual._levels import Levels, level_names
 from secretballot.linear.features import (
     ColumnChoice,
     PublicColumn,
@@ -36,8 +30,10 @@ from secretballot.linear.input._fit_input import (
 )
 from secretballot.linear.input._monotonic_cst import read_directions
 from secretballot.linear.input._private_source import PartSource, RowReader
-from secretballot.schema import column_names
-from secretballot.scoring import check_unit
+from secretballot.tables._buckets import Buckets
+from secretballot.tables._frames import column_names
+from secretballot.tables._people import check_unit
+from secretballot.tables._private_parts import PrivateParts
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel

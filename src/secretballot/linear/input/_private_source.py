@@ -12,22 +12,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.distributed import BucketRows, Buckets, read_bucket, target_errors
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.linear.features import AdditiveBins, ColumnChoice, FeatureMap, Floats
 from secretballot.linear.input._parted_rows import BucketVectors, PartedRows
 from secretballot.linear.rounds import PrivateRows, Response, RowSums, Targets
-from secretballot.schema import (
-    Bounds,
-    RowSchema,
-    as_table,
-    columns_of,
-    read_numbers,
-    warn_misfits,
-)
-from secretballot.scoring import People
-from secretballot.screening import people_outside, totals_outside, undeclared_cells
-from secretballot.selection import RankGrid
+from secretballot.measures._rank_grid import RankGrid
+from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
+from secretballot.tables._cells import read_numbers
+from secretballot.tables._column_bounds import Bounds
+from secretballot.tables._declared_columns import undeclared_cells
+from secretballot.tables._frames import as_table, columns_of
+from secretballot.tables._misfits import warn_misfits
+from secretballot.tables._people import People
+from secretballot.tables._public_rows_check import people_outside, totals_outside
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._tasks import target_errors
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.ensemble import check_targets, encode, warn_classes_learned
+from secretballot.ensemble._private_labels import encode, warn_classes_learned
+from secretballot.ensemble._read_target import check_targets
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds

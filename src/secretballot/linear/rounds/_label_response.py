@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot.ensemble import check_targets
+from secretballot.ensemble._read_target import check_targets
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._clipped_labels import ClippedLabels, label_probabilities

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from secretballot._matrices import gram, inverse, product
+from secretballot._base._matrices import gram, inverse, product
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._posterior import (
     Groups,

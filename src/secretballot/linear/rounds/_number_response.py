@@ -12,8 +12,8 @@ from secretballot.linear.rounds._number_rounds import run_number_rounds
 from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._residual_histogram import VOTE_LENGTH
 from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
-from secretballot.mechanisms import VectorSum
-from secretballot.scoring import read_targets
+from secretballot.measures._targets import read_targets
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 #: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
 #: round is that of the target's bounds, and later ones follow the residuals.

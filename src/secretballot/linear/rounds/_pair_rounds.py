@@ -13,7 +13,7 @@ from secretballot.linear.features import AdditiveBins, ColumnPair, Floats, Paire
 from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
-from secretballot.mechanisms import VectorSum
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 #: Merged bins of a column where all pairs are asked, and most of them in the pairs that are chosen.
 _COARSE_BINS, _FINE_BINS = 4, 8

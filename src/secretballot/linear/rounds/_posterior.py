@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from secretballot._matrices import cholesky_root, gram, inverse, product, solve
+from secretballot._base._matrices import cholesky_root, gram, inverse, product, solve
 from secretballot.linear.features import Floats, PriorGroup
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 

@@ -13,7 +13,7 @@ from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import RowSums, Targets
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
-from secretballot.mechanisms import VectorSum
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 Release = Callable[[VectorSum, Floats], Floats]
 

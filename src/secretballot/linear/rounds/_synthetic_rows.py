@@ -11,13 +11,9 @@ from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._private_sums import as_vector
-from secretballot.linear.rounds._reference_rows import (
-    COPULA_SIZE,
-    N_SYNTHETIC,
-    ReferenceRows,
-)
+from secretballot.linear.rounds._reference_rows import COPULA_SIZE, N_SYNTHETIC, ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
-from secretballot.mechanisms import VectorSum
+from secretballot.mechanisms._noisy_counts import VectorSum
 
 _SEED = 20_200_722
 #: Binary places of a bin's score: a product of two scores times an owner's share is exact.

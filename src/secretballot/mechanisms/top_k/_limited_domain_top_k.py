@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._numbers import check_integer
-from secretballot.divergences import Law
+from secretballot._base._numbers import check_integer
+from secretballot.costs._law import Law
 from secretballot.mechanisms._fields import pair_by_group
 from secretballot.mechanisms.top_k._item_draws import draw_items, largest, mark
 from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK

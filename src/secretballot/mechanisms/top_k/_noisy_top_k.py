@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.costs._law import Law, Step
+from secretballot.costs.selection._pure_moves import BoundedRange
 from secretballot.mechanisms.top_k._item_draws import draw_items, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.divergences import Law
+from secretballot.costs._law import Law
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._fields import Relation, difference_sensitivity, pair_by_group

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import rel_entr
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.quantification._bag_softmax import bag_likelihood, fit_softmax
 from secretballot.quantification._bag_types import Integers, Matrix
 from secretballot.quantification._label_proportions import LabelProportions

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.quantification._bag_input import (
     bag_names,
     bag_numbers,

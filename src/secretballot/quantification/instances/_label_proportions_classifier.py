@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_softmax import likely_proportions
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -32,7 +32,7 @@ from secretballot.quantification.instances._instance_input import (
     read_instances,
 )
 from secretballot.quantification.instances._proportion_loss import match_proportions
-from secretballot.schema import dense_columns
+from secretballot.tables._frames import dense_columns
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from secretballot._classes import named_classes
-from secretballot._errors import NOT_FOR_PUBLICATION
-from secretballot._numbers import check_unmasked
-from secretballot.distributed import PrivateParts, count_groups
+from secretballot._base._classes import named_classes
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags
-from secretballot.schema import missing_cells
+from secretballot.tables._cells import missing_cells
+from secretballot.tables._part_counts import count_groups
+from secretballot.tables._private_parts import PrivateParts
 
 #: Bags are compared if their label changes more often than this from one instance to the next.
 _MOST_CHANGES = 20

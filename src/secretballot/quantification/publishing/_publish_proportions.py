@@ -10,21 +10,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._errors import warn
-from secretballot._numbers import check_integer, check_number, quoted
-from secretballot._sizes import check_pair
-from secretballot.accounting import (
-    BudgetExceededError,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    Scope,
-    Share,
-    UnnamedBudget,
-    answer_scope,
-    check_amount,
-)
-from secretballot.distributed import PrivateParts
-from secretballot.mechanisms import GaussianProportions, Proportions
+from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
+from secretballot._base._numbers import check_integer, check_number, quoted
+from secretballot._base._sizes import check_pair
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._answer_amount import Share, answer_scope, check_amount
+from secretballot.accounting._unnamed_budgets import UnnamedBudget
+from secretballot.ledger._budget import Scope
+from secretballot.mechanisms._additive_proportions import GaussianProportions
+from secretballot.mechanisms._proportions import Proportions
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
@@ -33,6 +27,7 @@ from secretballot.quantification.publishing._proportions_mechanism import (
     MECHANISM_NAMES,
     PublicParameters,
 )
+from secretballot.tables._private_parts import PrivateParts
 
 #: Relative rounding error of a mechanism calibrated to the same epsilon and delta.
 _ROUNDING = 1e-9

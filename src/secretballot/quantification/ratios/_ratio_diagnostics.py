@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.quantification._simplex_fit import class_directions
 from secretballot.quantification.kernels import proportion_noise
 from secretballot.quantification.ratios._ratio_fit import RatioFit

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from secretballot._errors import warn
+from secretballot._base._errors import warn
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._simplex_fit import sum_zero_basis

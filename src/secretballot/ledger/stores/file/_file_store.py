@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._mark_file import HeldMark
 from secretballot.ledger.stores._slots import Mark, Slots
 from secretballot.ledger.stores._store import Rows, Written, meaning

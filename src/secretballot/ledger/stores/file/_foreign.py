@@ -6,7 +6,7 @@ import os
 import stat
 from contextlib import suppress
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._waiting import PROCESS_LOCK
 from secretballot.ledger.stores.file._file import readable
 from secretballot.ledger.stores.file._mark import mark_path, no_ledger

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from io import FileIO
 from typing import TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._mark_file import HeldMark, holding_mark, opened_mark, read_mark
 from secretballot.ledger.stores._slots import Slots
 from secretballot.ledger.stores.file._file import readable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores.file._foreign import describe_foreign
 from secretballot.ledger.stores.file._mark import mark_path, read_slots
 

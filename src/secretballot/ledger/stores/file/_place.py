@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._store import same_place
 
 #: File systems shared between machines, on which a lock (or what was synced) may be seen by one

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from functools import lru_cache
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._store import FORMAT_VERSION, check_version
 from secretballot.ledger.stores.file._mark import no_ledger
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._waiting import PROCESS_LOCK, busy_timeout
 from secretballot.ledger.stores.server._server_url import ServerUrl
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._waiting import busy_timeout
 from secretballot.ledger.stores.server._server_url import ServerUrl
 

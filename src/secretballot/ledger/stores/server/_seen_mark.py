@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._mark_file import HeldMark, holding_mark, opened_mark, read_mark
 from secretballot.ledger.stores._slots import Mark, Slots
 

@@ -9,15 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 from secretballot.ledger.stores._slots import Mark, Slots, parse_slots
 from secretballot.ledger.stores._store import Rows, Written, meaning
 from secretballot.ledger.stores._waiting import busy_timeout
-from secretballot.ledger.stores.server._connection import (
-    STATEMENT_TIMEOUT,
-    load_psycopg,
-    transact,
-)
+from secretballot.ledger.stores.server._connection import STATEMENT_TIMEOUT, load_psycopg, transact
 from secretballot.ledger.stores.server._failures import readable
 from secretballot.ledger.stores.server._scripts import schema_script
 from secretballot.ledger.stores.server._seen_mark import SeenMark

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from secretballot._errors import LedgerError
+from secretballot._base._errors import LedgerError
 
 _BEGINNINGS = ("postgresql://", "postgres://")
 _EXAMPLE = "postgresql://host/database?ledger=survey"

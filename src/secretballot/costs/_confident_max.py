@@ -1,0 +1,227 @@
+"""A noisy maximum of two classes behind a threshold, as one outcome of three.
+
+With a public number N of votes the gap g between the two classes determines a row: its largest
+count is (N + |g|)/2. So one ballot moves the threshold's gap and the vote's together.
+Proofs: docs/theory/divergences.md, "Threshold and vote as one outcome".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+from secretballot.costs._bit import bit_logs, gaussian_bound, has_ballot, mills_ratio, worst_bit
+from secretballot.costs._divergence import cell_bound, largest_divergence, log_moments, round_up
+from secretballot.costs._moves import Move
+from secretballot.costs._orders import ORDERS, Floats, order_array
+
+_TOLERANCE = 1e-4  # of the search, relative
+_FEWEST = 16  # cells of a piece of the line before the search
+_MOST_CELLS = 20_000
+_BLOCK_VALUES = 1_000_000
+
+
+def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
+    """Compute log probabilities of "not answered" and of each winner behind a threshold.
+
+    `top` is the distance of the largest count from the threshold over the noise on it; `win` has
+    the log probabilities of the winners, shape (..., n_classes).
+    """
+    gap = np.asarray(top, dtype=np.float64)[..., None]
+    return np.concatenate([log_ndtr(-gap), log_ndtr(gap) + win], axis=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidentMax(Move):
+    """Release of the larger of two noisy counts, if the largest count reaches a noisy threshold.
+
+    The counts sum to `n_votes`. The vote has noise N(0, `sigma`^2) on each, the comparison with the
+    threshold N(0, `sigma_threshold`^2). A neighbour moves up to `ballots` ballots of `weight`. With
+    `alike` all ballots have that weight, so that only some gaps occur. The state is the counts,
+    shape (n_rows, 2).
+    """
+
+    sigma: float
+    sigma_threshold: float
+    threshold: float
+    n_votes: float
+    weight: float
+    ballots: int = 1
+    alike: bool = True
+
+    @property
+    def vote_ratio(self) -> float:
+        """Largest change of the vote's gap between neighbours over its noise."""
+        return float(np.sqrt(2)) * self.weight * self.ballots / self.sigma
+
+    @property
+    def bit_ratio(self) -> float:
+        """Largest change of the largest count between neighbours over the noise on it."""
+        return self.weight * self.ballots / self.sigma_threshold
+
+    @property
+    def moves(self) -> Floats:
+        """Changes of a gap by 1, ..., `ballots` ballots: a smaller change may cost more."""
+        return 2 * self.weight * np.arange(1.0, self.ballots + 1)
+
+    def coordinates(self, gap: Floats) -> tuple[Floats, Floats]:
+        """Scale the largest count's distance from the threshold, and the gap, by their noise."""
+        top = (self.n_votes + np.abs(gap)) / 2 - self.threshold
+        return top / self.sigma_threshold, gap / (np.sqrt(2) * self.sigma)
+
+    def outcomes(self, gap: Floats) -> Floats:
+        """Compute log probabilities of {not answered, first class, second class} at gaps."""
+        top, vote = self.coordinates(gap)
+        return confident_log_probabilities(top, bit_logs(vote))
+
+    def pieces(self) -> list[tuple[float, float, float]]:
+        """List (low, high, shift): gaps in [low, high] with a neighbour at the gap plus `shift`.
+
+        Up to the order of the classes these are all pairs of neighbours. Inside a piece neither gap
+        changes its sign.
+        """
+        pieces = []
+        for move in self.moves:
+            if move > 2 * self.n_votes:
+                continue
+            low = max(move - self.n_votes, 0.0)
+            pieces += [(low, min(move, self.n_votes), -move), (move, self.n_votes, -move)]
+            pieces += [(0.0, self.n_votes - move, move)]
+        return [(low, high, float(shift)) for low, high, shift in pieces if low <= high]
+
+    def neighbours(self, gap: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Compute the gaps of all neighbours of known gaps, and a mask of those that exist.
+
+        A class can only lose ballots that it has. Where neither has one of this weight, either may.
+        """
+        moves = np.concatenate([-self.moves, self.moves])
+        counts = (self.n_votes + np.sign(-moves) * gap[..., None]) / 2  # of the class that loses
+        exists = has_ballot(counts, np.abs(moves) / 2, self.n_votes)
+        exists |= ~exists.any(axis=-1, keepdims=True)
+        return gap[..., None] + moves, exists
+
+    def exact(self, state: Floats) -> Floats:
+        """Compute the cost on known counts: every neighbour, both directions."""
+        gaps, inverse = np.unique(np.abs(state[:, 0] - state[:, 1]), return_inverse=True)
+        out = np.empty((len(gaps), len(ORDERS)))
+        size = max(1, _BLOCK_VALUES // (len(ORDERS) * 12 * self.ballots))
+        for start in range(0, len(gaps), size):
+            block = gaps[start : start + size]
+            moved_gaps, exists = self.neighbours(block)
+            data = self.outcomes(block)[:, None]
+            # Impossible neighbours are replaced by the data, so that their divergence is 0.
+            neighbours = np.where(exists[..., None], self.outcomes(moved_gaps), data)
+            cost = largest_divergence(data, neighbours) * self.rounding
+            out[start : start + size] = np.minimum(cost, self.noisy_numbers(ORDERS))
+        return np.asarray(out[inverse.ravel()])
+
+    @property
+    def rounding(self) -> Floats:
+        """Factor that lifts divergences above their float error."""
+        return round_up(min(self.vote_ratio, self.bit_ratio) / self.ballots)
+
+    def noisy_numbers(self, orders: Floats) -> Floats:
+        """Compute the cost of the noisy gap and the noisy largest count, before post-processing."""
+        return gaussian_bound(float(np.hypot(self.vote_ratio, self.bit_ratio)), orders)
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Compute the supremum over all gaps."""
+        return _worst(self, orders)
+
+    @property
+    def gap_shift(self) -> int:
+        """Change of the gap by one whole ballot."""
+        return 2 if self.alike and self.weight == self.ballots == 1 else 0
+
+    def gap_costs(self, widest: int) -> Floats:
+        """Compute the exact cost at possible gaps; impossible ones cost 0."""
+        gaps = np.arange(widest + 1)
+        possible = gaps % 2 == int(self.n_votes) % 2
+        votes = np.stack([self.n_votes + gaps[possible], self.n_votes - gaps[possible]], axis=1) / 2
+        costs = np.zeros((len(gaps), len(ORDERS)))
+        costs[possible] = self.exact(votes)
+        return costs
+
+
+@lru_cache(maxsize=1024)
+def _worst(move: ConfidentMax, orders: tuple[float, ...] | None) -> Floats:
+    """Bound the largest cost of a row; at most that of the threshold and the vote in sequence."""
+    at = order_array(orders)
+    in_sequence = worst_bit(move.bit_ratio, orders) + worst_bit(move.vote_ratio, orders)
+    out = np.minimum(in_sequence, move.noisy_numbers(at))
+    finite = np.isfinite(at)
+    if finite.any():
+        joint = _search(move, at[finite]) / (at[finite] - 1) * move.rounding
+        out[finite] = np.minimum(out[finite], joint)
+    out.flags.writeable = False
+    return out
+
+
+def _search(move: ConfidentMax, orders: Floats) -> Floats:
+    speed = float(np.hypot(1 / (2 * move.sigma_threshold), 1 / (np.sqrt(2) * move.sigma)))
+    pieces = np.array(move.pieces())
+    n_cells = _FEWEST
+    low, high = (
+        pieces[:, :1] + (pieces[:, 1:2] - pieces[:, :1]) * np.arange(k, n_cells + k) / n_cells
+        for k in (0, 1)
+    )
+    shift = np.repeat(pieces[:, 2], n_cells)
+    low, high = low.ravel(), high.ravel()
+    best = np.zeros(len(orders))
+    while True:
+        value, bound = _cells(move, low, high, shift, speed, orders)
+        best = np.maximum(best, value)
+        target = best * (1 + _TOLERANCE)
+        alive = (bound > target).any(axis=1)
+        if not alive.any() or 2 * alive.sum() > _MOST_CELLS:
+            return np.asarray(np.maximum(target, bound[alive].max(axis=0, initial=0.0)))
+        low, high, shift = low[alive], high[alive], np.tile(shift[alive], 2)
+        middle = (low + high) / 2
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+
+
+def _cells(
+    move: ConfidentMax, low: Floats, high: Floats, shift: Floats, speed: float, orders: Floats
+) -> tuple[Floats, Floats]:
+    """Compute the largest value at any end of a cell, per order, and the bound of each cell."""
+    best = np.zeros(len(orders))
+    bound = np.empty((len(low), len(orders)))
+    size = max(1, _BLOCK_VALUES // (10 * len(orders)))
+    for start in range(0, len(low), size):
+        part = slice(start, start + size)
+        ends = np.stack([low[part], high[part]], axis=1)
+        moved = shift[part, None]
+        value = log_moments(
+            move.outcomes(ends)[..., None, :], move.outcomes(ends + moved)[..., None, :], orders
+        ).max(axis=1)
+        best = np.maximum(best, value.max(axis=0, initial=0.0))
+        step = speed * (ends[:, 1] - ends[:, 0])
+        # A log-sum-exp whose exponents have a curvature of at least -a.
+        rise = value + orders * step[:, None] ** 2 / 8
+        middle = ends.mean(axis=1)
+        other = middle + shift[part]
+        same_sign = np.flatnonzero(middle * other > 0)
+        if len(same_sign):
+            rise[same_sign] = cell_bound(
+                value[same_sign],
+                move.outcomes(middle[same_sign])[:, None],
+                move.outcomes(other[same_sign])[:, None],
+                _slopes(move, other[same_sign])[:, None],
+                orders,
+                shift=speed * float(np.abs(shift).max()),
+                step=step[same_sign, None],
+                dimension=1,
+            )
+        bound[part] = rise
+    return best, bound
+
+
+def _slopes(move: ConfidentMax, gap: Floats) -> Floats:
+    """Bound the norms of the gradients of the outcomes' log probabilities."""
+    top, vote = move.coordinates(gap)
+    passes, fails, first, second = (mills_ratio(x) for x in (top, -top, vote, -vote))
+    return np.stack([fails, np.hypot(passes, first), np.hypot(passes, second)], axis=-1)

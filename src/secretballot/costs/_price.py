@@ -1,0 +1,256 @@
+"""A plan of rows priced as a whole, and the longest one that fits a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._base._numbers import check_integer
+from secretballot._base._progress import tracked
+from secretballot._base._sizes import MOST_ROWS, check_pair
+from secretballot.costs._groups import EVERYONE, split_group
+from secretballot.costs._law import Law, PlannedMechanism
+from secretballot.costs._plan_price import PlanPrice
+from secretballot.costs._row import build_tree
+from secretballot.costs._worst_game import worst_game
+from secretballot.costs.moves import FINE, Fineness, ValueFunction
+
+#: Name of the work where progress is shown.
+_TASK = "rows of the game"
+
+#: Size of the cache: number of laws, and of row counts per law.
+_CACHE_SIZE = 16
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """A plan as one privacy group takes part in it: the law of a row, and the group's rows."""
+
+    law: Law
+    rows: NDArray[np.bool_]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in which the group takes part."""
+        return int(self.rows.sum())
+
+    def price(self, fineness: Fineness = FINE, n_answers: int | None = None) -> PlanPrice:
+        """Price the plan in the worst case."""
+        return price_law_cached(self.law, self.n_rows, fineness, n_answers)
+
+
+def group_plans(
+    mechanism: PlannedMechanism, n_rows: int, n_columns: int | None
+) -> dict[str, GroupPlan]:
+    """Split a mechanism's plan by privacy group."""
+    check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
+    laws = mechanism.laws(n_columns)
+    for group in laws:
+        level, member = split_group(group)
+        if (member and level in laws) or (group != EVERYONE and EVERYONE in laws):
+            raise ValueError(
+                f"the groups {', '.join(map(repr, laws))} overlap: a plan is priced per level, or "
+                "for everyone, not for both at once."
+            )
+    rows, all_rows = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
+    return {group: GroupPlan(law, rows.get(group, all_rows)) for group, law in laws.items()}
+
+
+def price_plan(
+    mechanism: PlannedMechanism,
+    n_rows: int,
+    *,
+    n_columns: int | None = None,
+    n_answers: int | None = None,
+) -> PlanPrice | dict[str, PlanPrice]:
+    """Price a plan as a game: `n_rows` rows of one mechanism, all of them begun.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Of noisy bits and noisy maxima: `GNMax`, `ConfidentGNMax`.
+    n_rows : int
+    n_columns : int, default=None
+        Columns of the counts (classes); a bound for any number if None.
+    n_answers : int, default=None
+        The run ends after so many answered rows; a mechanism with a threshold only. Memory and
+        time grow with it.
+
+    Returns
+    -------
+    PlanPrice or dict of str to PlanPrice
+        One price for all, or one per level where the mechanism has levels.
+
+    Raises
+    ------
+    ValueError
+        If `n_rows` is no number of rows, or `n_answers` is given where nothing counts the answers.
+
+    Notes
+    -----
+    The adversary chooses the data row by row, having seen all outcomes so far. No composition
+    theorem and no conversion is involved: the worst case *is* the composition, adaptivity included.
+    Bounds on each row, and between grid points, err upwards. See the documentation, "The game".
+
+    Examples
+    --------
+    >>> from secretballot import GNMax
+    >>> from secretballot.accounting import price_plan
+    >>> price = price_plan(GNMax(sigma=40), 44, n_columns=2)
+    >>> round(price.epsilon(delta=1e-5), 3)
+    0.688
+    >>> price.delta(epsilon=0.7) < 1e-5
+    True
+    """
+    plans = group_plans(mechanism, n_rows, n_columns)
+    if n_answers is not None:
+        check_integer("n_answers", n_answers)
+        trees = [build_tree(plan.law) for plan in plans.values()]
+        if not all(any(node.counts_answers for node in tree) for tree in trees):
+            raise ValueError(
+                f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
+                "as ConfidentGNMax has."
+            )
+    # The members of a level are different people, so the dearest decides.
+    functions: dict[str, tuple[ValueFunction, ...]] = {}
+    for group, plan in plans.items():
+        level = split_group(group)[0]
+        functions[level] = (
+            functions.get(level, ()) + plan.price(n_answers=n_answers)._value_functions
+        )
+    prices = {level: PlanPrice(values) for level, values in functions.items()}
+    return prices.get(EVERYONE, prices)
+
+
+def price_law(
+    law: Law,
+    n_rows: int,
+    fineness: Fineness = FINE,
+    n_answers: int | None = None,
+    start: tuple[int, ValueFunction] | None = None,
+) -> PlanPrice:
+    """Price rows in the worst case, from a `start` of some rows and their value on."""
+    game = worst_game(law, fineness, n_answers, start)
+    value, n_more = next(game), n_rows - (start[0] if start else 0)
+    for value in tracked(islice(game, n_more), _TASK, n_more):  # noqa: B007
+        pass
+    return PlanPrice((value if n_answers is None else replace(value, values=value.values[-1]),))
+
+
+@lru_cache(maxsize=32)
+def price_law_cached(
+    law: Law, n_rows: int, fineness: Fineness = FINE, n_answers: int | None = None
+) -> PlanPrice:
+    """Price rows in the worst case; a search for the longest plan asks for many lengths."""
+    if n_answers is not None:
+        return price_law(law, n_rows, fineness, n_answers)
+    played = _played_plans(law, fineness)
+    shorter = [plan for plan in played.copy().items() if plan[0] <= n_rows]
+    start = max(shorter, key=itemgetter(0), default=None)
+    price = price_law(law, n_rows, fineness, start=start)
+    (played[n_rows],) = price._value_functions
+    if len(played) > _CACHE_SIZE:
+        played.pop(next(iter(played)), None)
+    return price
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _played_plans(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
+    """Hold the value functions of some numbers of rows."""
+    return {}
+
+
+def plan_rows(
+    mechanism: PlannedMechanism,
+    n_rows: int,
+    epsilon: float | Mapping[str, float],
+    delta: float | Mapping[str, float],
+    *,
+    n_columns: int | None = None,
+) -> int:
+    """Count the rows of the longest plan, of at most `n_rows`, that fits (epsilon, delta).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    n_rows : int
+        The most rows.
+    epsilon, delta : float or dict of str to float
+        The remaining budget, of each level; everyone's if a number.
+    n_columns : int, default=None
+        As for `price_plan`.
+
+    Returns
+    -------
+    int
+        0 if not even one row fits.
+
+    Raises
+    ------
+    ValueError
+        As `price_plan` does, and if `epsilon` or `delta` is none or forgets a level.
+
+    Examples
+    --------
+    >>> from secretballot import GNMax
+    >>> from secretballot.accounting import plan_rows
+    >>> plan_rows(GNMax(sigma=40), 100, epsilon=1, delta=1e-5, n_columns=2)
+    88
+    """
+    plans = group_plans(mechanism, n_rows, n_columns)
+    limits = [_limits(split_group(group)[0], epsilon, delta) for group in plans]
+    longest = n_rows
+    for plan, pairs in zip(plans.values(), limits, strict=True):
+        rows = plan.rows.cumsum()
+        n_fit = int(rows[longest - 1]) if longest else 0
+        for pair in pairs:
+            n_fit = _longest(plan.law, n_fit, *pair)
+        longest = min(longest, int(np.searchsorted(rows, n_fit, side="right")))
+    return longest
+
+
+def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
+    def share(n_first: int) -> float:
+        return price_law_cached(law, n_first).share(epsilon, delta)
+
+    return find_most_rows(share, n_rows, guess=4)
+
+
+def _limits(
+    level: str, epsilon: float | Mapping[str, float], delta: float | Mapping[str, float]
+) -> list[tuple[float, float]]:
+    """Find the pairs that a charged level has to fit; everyone has to fit those of all levels."""
+    by_name = [limit for limit in (epsilon, delta) if isinstance(limit, Mapping)]
+    levels = sorted(set().union(*by_name)) if level == EVERYONE and by_name else [level]
+
+    def limit_of(name: str, parameter: str, limit: float | Mapping[str, float]) -> float:
+        if not isinstance(limit, Mapping):
+            return limit
+        if name not in limit:
+            raise ValueError(f"{parameter}={dict(limit)!r} has no level {name!r}.")
+        return limit[name]
+
+    pairs = [(limit_of(n, "epsilon", epsilon), limit_of(n, "delta", delta)) for n in levels]
+    for pair in pairs:
+        check_pair(*pair)
+    return pairs
+
+
+def find_most_rows(share: Callable[[int], float], n_rows: int, guess: int = 32) -> int:
+    """Find the most rows, up to `n_rows`, of which the share is at most 1.
+
+    The share grows with the rows, about in proportion, so few of them are looked at.
+    """
+    low, high, guess = 0, n_rows + 1, min(n_rows, guess)
+    while high - low > 1:
+        used = share(guess)
+        low, high = (guess, high) if used <= 1 else (low, guess)
+        proposal = guess / used if used > 0 else np.inf
+        guess = int(min(max(proposal, low + 1), high - 1))
+    return low

@@ -1,0 +1,197 @@
+"""Comparison of private labels with predictions, row by row.
+
+No row may change the count of another: a text among numbers would, if all labels were converted to
+one array. So labels of a list keep their types, and a label that can't be compared is a wrong
+answer instead of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from numbers import Real
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._base._numbers import check_unmasked
+from secretballot.tables._cells import missing_cells
+
+#: Largest share of labels that are no classes without a warning.
+_FEW_FOREIGN = 0.01
+#: Effect of such labels, and the remedy.
+_FOREIGN = (
+    "An accuracy counts them as wrong answers, and recalls leave them out. Give labels as those of "
+    "fit."
+)
+
+
+def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
+    """Compare rows: 1 for a right prediction (of several labels: of all of them), else 0."""
+    true, predicted = _as_table(y_true, "y_true"), _as_table(y_pred, "y_pred")
+    if true.shape != predicted.shape:
+        raise ValueError(
+            f"y_true has shape {true.shape} and y_pred {predicted.shape}; give a prediction for "
+            "each private label."
+        )
+    pairs = zip(true.ravel().tolist(), predicted.ravel().tolist(), strict=True)
+    right = np.fromiter((_are_equal(*pair) for pair in pairs), bool, true.size)
+    return np.asarray(right.reshape(len(true), -1).all(axis=1), dtype=np.float64)
+
+
+def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
+    """Refuse labels that are all texts on one side and all numbers on the other: none are equal.
+
+    One label of another type among many changes nothing: it is a wrong answer.
+    """
+    pair = [
+        {_label_type(label) for label in _as_table(labels, name).ravel().tolist()}
+        for labels, name in zip((first, second), names, strict=True)
+    ]
+    if {*pair[0], *pair[1]} == {"texts", "numbers"} and not pair[0] & pair[1]:
+        kinds = [kind for (kind,) in pair]
+        raise ValueError(
+            f"Mix of label input types: {names[0]} holds {kinds[0]} and {names[1]} {kinds[1]}, so "
+            "that no two labels are equal. Give both as they were in fit. Nothing was spent. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+
+
+def check_no_fractions(labels: ArrayLike, name: str) -> None:
+    """Refuse labels that are mostly numbers with fractions: they are hardly classes.
+
+    A few of them change nothing: they are wrong answers.
+    """
+    cells = _as_table(labels, name).ravel().tolist()
+    n_fractions = sum(isinstance(cell, float) and cell % 1 > 0 for cell in cells)
+    if 2 * n_fractions > len(cells):
+        raise ValueError(
+            f"{name} holds numbers with fractions, and score_private compares classes, which are "
+            "right only where they are equal. Take regression_score_private for numbers, or "
+            f"give the classes as texts. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+
+
+def _label_type(label: object) -> str:
+    if isinstance(label, str | bytes):
+        return "texts"
+    return "numbers" if isinstance(label, Real) else "others"
+
+
+def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.intp]:
+    """Encode labels as positions among classes, other labels as -1."""
+    table = _as_table(labels, name)
+    if table.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {table.shape}; a confusion matrix is of one class a row."
+        )
+    return codes_of(table, _as_table(classes, "classes"))
+
+
+def count_foreign(
+    y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]
+) -> NDArray[np.intp]:
+    """Count labels that are none of the classes, in each column; then missing ones, and all rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
+    classes : ndarray of shape (n_classes,), or list of ndarray
+        Classes that a model predicts; a list of arrays for several labels a row.
+
+    Returns
+    -------
+    ndarray of shape (n_columns + 2,)
+        Without columns if `y_true` has another number of them.
+    """
+    table = _as_table(y_true, "y")
+    columns = table.T if table.ndim == 2 else table[None]
+    classes = classes if isinstance(classes, list) else [classes]
+    if len(columns) != len(classes):
+        return np.array([0, len(table)])  # its own error
+    pairs = zip(columns, classes, strict=True)
+    counts = [int((codes_of(labels, names) < 0).sum()) for labels, names in pairs]
+    return np.array([*counts, int(missing_cells(table.ravel()).sum()), len(table)])
+
+
+def check_foreign_labels(
+    counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]]
+) -> None:
+    """Refuse missing labels, and columns with mostly other labels than a model predicts.
+
+    More than a few of them are warned of.
+
+    Parameters
+    ----------
+    counts : ndarray
+        See `count_foreign`.
+    classes : ndarray, or list of ndarray
+    """
+    classes = classes if isinstance(classes, list) else [classes]
+    *n_others, n_missing, n_rows = counts.tolist()
+    if n_missing:
+        raise ValueError(
+            "y contains NaN or None: Every row needs a label. Leave rows without one out of X and "
+            f"y. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+    for n_foreign, names in zip(n_others, classes, strict=False):
+        if 2 * n_foreign > n_rows:
+            raise ValueError(
+                f"most labels in y are none of the classes {names.tolist()!r} that the model "
+                f"predicts. {_FOREIGN} Nothing was spent. {NOT_FOR_PUBLICATION}"
+            )
+        if n_foreign > _FEW_FOREIGN * n_rows:
+            warn(
+                f"{n_foreign:,} of {n_rows:,} labels in y are none of the classes "
+                f"{names.tolist()!r} that the model predicts. {_FOREIGN} {NOT_FOR_PUBLICATION}"
+            )
+
+
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Look up the positions of labels among classes of any types; -1 for other labels."""
+    codes = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([_code_of(codes, label) for label in labels.tolist()], dtype=np.intp)
+
+
+def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
+    """Convert labels to an array; labels of a list keep their types."""
+    check_unmasked(name, labels)
+    if issparse(labels):
+        return np.asarray(cast("csr_array", labels).toarray())
+    table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)
+    if table.ndim not in (1, 2) or table.size == 0:
+        raise ValueError(
+            f"{name} has shape {table.shape}; give (n_rows,) labels, or (n_rows, n_labels)."
+        )
+    return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table
+
+
+def _as_objects(labels: Any) -> NDArray[np.object_]:
+    try:
+        table = np.array(labels, dtype=object)
+    except ValueError:  # rows of different lengths
+        table = np.empty(0, dtype=object)
+    if table.ndim != 1 or not len(labels):
+        return table
+    flat = np.empty(len(labels), dtype=object)
+    for row, label in enumerate(labels):
+        # Where all rows are lists of one label, a longer one must not make lists of the others.
+        is_single = isinstance(label, list | tuple | np.ndarray) and np.shape(label)[:1] == (1,)
+        flat[row] = label[0] if is_single else label
+    return flat
+
+
+def _are_equal(label: object, prediction: object) -> bool:
+    try:
+        return bool(label == prediction)
+    except Exception:  # a missing value, several in the place of one, or one that refuses
+        return False
+
+
+def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
+    try:
+        return codes.get(label, -1)
+    except Exception:  # not hashable: no class
+        return -1

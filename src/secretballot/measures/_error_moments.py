@@ -1,0 +1,103 @@
+"""R^2 and mean squared error from noisy means, with intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from secretballot.measures._error_scale import ErrorScale, Floats
+from secretballot.measures._intervals import Interval, quantile
+
+
+@dataclass(frozen=True)
+class ErrorMoments:
+    """Released means of the numbers of vectors (see `ErrorScale`).
+
+    Attributes
+    ----------
+    scale : ErrorScale
+    means : ndarray of shape (8,)
+        Noisy means over the people.
+    noise : ndarray of shape (8,)
+        Standard deviations of their noise.
+    n : int
+        Number of people.
+    """
+
+    scale: ErrorScale
+    means: Floats
+    noise: Floats
+    n: int
+
+    @classmethod
+    def from_sums(cls, scale: ErrorScale, sums: Floats, sigma: float, n: int) -> ErrorMoments:
+        """Read noisy sums of vectors."""
+        return cls(scale, sums / n / scale.weights, scale.noise(sigma / n), n)
+
+    @property
+    def _variance(self) -> float:
+        """Variance of the targets, in units of the largest squared deviation; noisy."""
+        # The square of a noisy mean is too large by the variance of its noise.
+        return float(self.means[2] - self.means[1] ** 2 + self.noise[1] ** 2)
+
+    @property
+    def r2(self) -> float:
+        """Share of the targets' variance that is explained; NaN if the noise hides the variance."""
+        if self._variance <= 0:
+            return math.nan
+        return min(1 - self.scale.ratio * float(self.means[0]) / self._variance, 1.0)
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean squared error."""
+        return self.scale.largest_error * math.sqrt(max(float(self.means[0]), 0.0))
+
+    def r2_interval(self, level: float) -> Interval:
+        """Compute an interval for R^2 on the population.
+
+        It is Fieller's: all r for which the mean of (error)^2 - (1 - r) (deviation)^2, which is 0
+        at the true one, is within its noise and sampling error.
+        """
+        k, noise = quantile(level) ** 2, self.noise**2
+        ratio, error, variance = self.scale.ratio, float(self.means[0]), self._variance
+        errors, products, deviations = self._fourth_moments()
+        of_variance = noise[2] + 4 * self.means[1] ** 2 * noise[1] + 2 * noise[1] ** 2
+        # a u^2 - 2 b u + c <= 0 for u = 1 - r, in units of the largest squared deviation.
+        a = variance**2 - k * (of_variance + deviations / self.n)
+        b = ratio * (error * variance - k * products / self.n)
+        c = ratio**2 * (error**2 - k * (noise[0] + errors / self.n))
+        if a <= 0 or variance <= 0:
+            return -math.inf, 1.0
+        root = math.sqrt(max(b * b - a * c, 0.0))
+        return float(1 - max(b + root, 0.0) / a), float(min(1 - (b - root) / a, 1.0))
+
+    def rmse_interval(self, level: float) -> Interval:
+        """Compute an interval for the root of the mean squared error on the population."""
+        error, (errors, _, _) = min(max(float(self.means[0]), 0.0), 1.0), self._fourth_moments()
+        sampling = max(errors - error**2, 0.0) / self.n
+        reach = quantile(level) * math.sqrt(self.noise[0] ** 2 + sampling)
+        low, high = (
+            self.scale.largest_error * math.sqrt(min(max(end, 0.0), 1.0))
+            for end in (error - reach, error + reach)
+        )
+        return low, high
+
+    def _fourth_moments(self) -> tuple[float, float, float]:
+        """Compute the mean products of squared errors and squared deviations from the mean.
+
+        The sampling error grows with the first and the last, and falls with the other one. So the
+        standard deviation of its noise is added to each, or subtracted: the sampling error is
+        seldom estimated too small. All are kept within what the means allow.
+        """
+        q, t, t2, q2, qt, qt2, t3, t4 = self.means.tolist()
+        noise = self.noise
+        q, variance = min(max(q, 0.0), 1.0), max(self._variance, 0.0)
+        errors = float(np.clip(q2 + noise[3], q**2, q))
+        deviations = t4 - 4 * t * t3 + 6 * t**2 * t2 - 3 * t**4
+        deviations += math.hypot(noise[7], 4 * t * noise[6], 6 * t**2 * noise[2])
+        deviations = float(np.clip(deviations, variance**2, (1 + abs(t)) ** 2 * variance))
+        products = qt2 - 2 * t * qt + t**2 * q
+        products -= math.hypot(noise[5], 2 * t * noise[4], t**2 * noise[0])
+        return errors, min(max(products, 0.0), math.sqrt(errors * deviations)), deviations

@@ -1,0 +1,310 @@
+"""Counts of items and their names, from arrays, mappings, data frames and sparse matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._numbers import check_unmasked
+from secretballot.tables._frames import check_table, container_kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from scipy.sparse import sparray, spmatrix
+
+_NUMBERS = "biuf"
+
+#: Binary places of the largest contribution that are added up.
+_PLACES = 20
+
+Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
+Names: TypeAlias = NDArray[np.object_]
+CountsInput: TypeAlias = (
+    "ArrayLike | Mapping[Hashable, float] | pd.DataFrame | pl.DataFrame | sparray | spmatrix"
+)
+
+
+@dataclass(frozen=True)
+class ItemCounts:
+    """Counts of items that may be released; the limits of people are 0 where none were passed."""
+
+    counts: Numbers
+    names: Names | None  # None: items are named by their positions
+    largest: float = 0.0  # contribution of a person to an item
+    most_items: int = 0  # of a person
+
+    @classmethod
+    def from_input(
+        cls,
+        counts: CountsInput,
+        max_contribution: float = 1.0,
+        owner_of_row: NDArray[np.intp] | None = None,
+    ) -> ItemCounts:
+        """Read counts, or add up a matrix with people in rows and items in columns.
+
+        `max_contribution` of a person to an item sets the grid to which fractions are rounded.
+        With the number of each row's owner, an owner counts with the largest entry of its rows.
+        Items are named by a mapping, or by the columns of a data frame, and by nothing else.
+        """
+        check_unmasked("counts", counts)
+        _check_no_column(counts)
+        if owner_of_row is not None:
+            return _of_owners(counts, max_contribution, owner_of_row)
+        if isinstance(counts, Mapping):
+            names = _object_array(list(counts))
+            return cls(_as_numbers(list(counts.values())), names)._checked()
+        if hasattr(counts, "tocsr"):
+            return _sum_sparse(counts, max_contribution)
+        if hasattr(counts, "columns"):
+            people = _sum_people(_frame_numbers(counts), max_contribution)
+            return replace(people, names=_object_array(list(counts.columns)))
+        table = _as_numbers(counts)
+        if table.ndim == 2:
+            return _sum_people(table, max_contribution)
+        return cls(table, None)._checked()
+
+    def contributed(self) -> ItemCounts:
+        """Select the items that somebody contributed to, in the order of their names.
+
+        The type of a name does not depend on names that are not released.
+        """
+        if self.names is None:
+            raise ValueError(
+                "domain='unknown' with items that have no names: their positions would be public. "
+                "Pass a dict; or domain='known' if the list of items is public."
+            )
+        present = np.flatnonzero(self.counts)
+        names = _object_array([_canonical_name(name) for name in self.names[present]])
+        return replace(self, counts=self.counts[present], names=names).sorted_by_name()
+
+    def sorted_by_name(self) -> ItemCounts:
+        """Sort the items by their names; items without names stay as they are.
+
+        The original order may be that of the counts, and ties follow the order.
+        """
+        if self.names is None:
+            return self
+        keys = [_sort_key(_canonical_name(name)) for name in self.names]
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+        return replace(self, counts=self.counts[order], names=self.names[order])
+
+    def names_at(self, positions: NDArray[np.intp]) -> Names | NDArray[np.intp]:
+        """Look up the names of the items at some positions."""
+        return positions if self.names is None else self.names[positions]
+
+    def check_people(self, contribution: tuple[str, float], items: tuple[str, int | None]) -> None:
+        """Refuse people who exceed a limit; each limit comes with its name."""
+        if self.largest > contribution[1]:
+            raise ValueError(
+                f"somebody contributes {self.largest:g} to an item, and {contribution[0]}="
+                f"{contribution[1]!r}; clip what people contribute (at a public number), or say "
+                f"more. Nothing was released. {NOT_FOR_PUBLICATION}"
+            )
+        if items[1] is not None and self.most_items > items[1]:
+            raise ValueError(
+                f"somebody contributes to {self.most_items} items, and {items[0]}={items[1]!r}; "
+                "keep a few of everybody's (by a public rule or at random), or say more. Nothing "
+                f"was released. {NOT_FOR_PUBLICATION}"
+            )
+
+    def check_whole(self) -> None:
+        """Refuse totals that are no whole numbers, and so no numbers of people."""
+        if (self.counts % 1 > 0).any():
+            raise ValueError(
+                "counts has totals that are not whole numbers: are they sums or means of amounts? "
+                "One person may change those by more than 1. Count people: "
+                "table[column].value_counts().to_dict(), or a matrix with people in rows and items "
+                "in columns. If each person adds a fraction, and at most so much to an item, pass "
+                f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
+            )
+
+    def _checked(self) -> ItemCounts:
+        if self.counts.ndim != 1 or self.counts.dtype.kind not in _NUMBERS:
+            raise ValueError(
+                f"counts of shape {self.counts.shape} and dtype {self.counts.dtype}: pass one "
+                "number for each item (a dict of items and counts, or an array), or a matrix with "
+                "people in rows."
+            )
+        return self
+
+
+def is_matrix(counts: CountsInput) -> bool:
+    """Tell if counts are a matrix, with people in rows and items in columns."""
+    if isinstance(counts, Mapping):
+        return False
+    counts_given: Any = counts
+    shape = (
+        counts_given.shape if hasattr(counts_given, "shape") else _as_numbers(counts_given).shape
+    )
+    return len(shape) == 2
+
+
+def _check_no_column(counts: CountsInput) -> None:
+    """Refuse a Series: its index may number rows, or hold the ids of people."""
+    if not hasattr(counts, "to_numpy") or hasattr(counts, "columns"):
+        return
+    remedy = "a dict of items and counts"
+    if container_kind(counts) == "column":
+        is_pandas = hasattr(counts, "index")
+        counted, named = (
+            ("column.value_counts().to_dict()", ", or counts.to_dict() if its index names items")
+            if is_pandas
+            else ("dict(column.drop_nulls().value_counts().iter_rows())", "")
+        )
+        remedy = (
+            f"{counted} of a column with one answer for each row, and domain='unknown' unless the "
+            "list of all answers is public. If the cells are counts of items already, pass a dict "
+            f"of items and counts{named}"
+        )
+    raise ValueError(
+        f"counts is a {type(counts).__name__}, which does not say what its cells are: answers "
+        f"would be taken for numbers of people, and rows would be named. Pass {remedy}; or "
+        "counts.to_numpy() if these are counts of items that go by their position."
+    )
+
+
+def _of_owners(
+    counts: CountsInput, max_contribution: float, owner_of_row: NDArray[np.intp]
+) -> ItemCounts:
+    """Add up the owners of a matrix, each with the largest entry of its rows for each item."""
+    if hasattr(counts, "tocsr"):
+        return _sum_sparse(_largest_sparse(counts, owner_of_row), max_contribution)
+    counts_given: Any = counts
+    is_frame = hasattr(counts_given, "columns")
+    table = _frame_numbers(counts_given) if is_frame else _as_numbers(counts_given)
+    _check_numbers(table)  # a maximum would hide a negative entry
+    order = np.argsort(owner_of_row, kind="stable")
+    starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
+    items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
+    return replace(items, names=_object_array(list(counts_given.columns))) if is_frame else items
+
+
+def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:
+    """Return a matrix of owners and items, with the largest entry of each owner's rows."""
+    from scipy.sparse import csr_array
+
+    table = counts.tocsr(copy=True)
+    table.sum_duplicates()
+    _check_numbers(table.data)
+    owners = np.repeat(owner_of_row, np.diff(table.indptr))
+    order = np.lexsort((table.data, table.indices, owners))
+    owners, items = owners[order], table.indices[order]
+    last = np.ones(len(order), dtype=bool)
+    last[:-1] = (np.diff(owners) != 0) | (np.diff(items) != 0)
+    shape = (int(owner_of_row.max(initial=-1)) + 1, table.shape[1])
+    return csr_array((table.data[order][last], (owners[last], items[last])), shape=shape)
+
+
+def _object_array(names: Sequence[Hashable]) -> NDArray[np.object_]:
+    """Make a one-dimensional array of names, even of sequences."""
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def _canonical_name(name: Hashable) -> Hashable:
+    """Convert a name to the type that it has without other names.
+
+    In an index one fraction makes all numbers floats, and one nanosecond changes all times.
+    """
+    if isinstance(name, tuple):
+        return tuple(map(_canonical_name, name))
+    if isinstance(name, float | complex) and name.imag == 0 and name.real.is_integer():
+        return int(name.real)
+    as_unit = getattr(name, "as_unit", None)
+    if as_unit is None or name != name:
+        return name
+    # A pandas time is in the unit of its index.
+    fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
+    try:
+        canonical: Hashable = as_unit("ns" if fine else "us")
+    except (OverflowError, ValueError):
+        canonical = as_unit("s")
+    return canonical
+
+
+def _sort_key(name: Hashable) -> tuple[int, Hashable]:
+    """Make a key by which all possible names are ordered."""
+    if isinstance(name, Real) and name == name:
+        return 0, name
+    if isinstance(name, str):
+        return 1, name
+    if isinstance(name, tuple):
+        return 2, tuple(map(_sort_key, name))
+    return 3, f"{type(name).__name__} {name!r}"
+
+
+def _as_numbers(counts: ArrayLike) -> Numbers:
+    try:
+        return np.asarray(counts)
+    except ValueError as error:
+        raise ValueError(
+            "counts has entries of different lengths; pass one number for each item, or a matrix "
+            "with people in rows."
+        ) from error
+
+
+def _frame_numbers(frame: pd.DataFrame | pl.DataFrame) -> Numbers:
+    """Convert a data frame to numbers, even with columns of different numeric types."""
+    check_table(frame, "counts")
+    table = np.asarray(frame)
+    numeric = all(getattr(dtype, "kind", "O") in _NUMBERS for dtype in frame.dtypes)
+    if table.dtype == object and numeric:
+        of_pandas = cast("pd.DataFrame", frame)
+        return np.asarray(of_pandas.to_numpy(dtype=np.float64, na_value=np.nan))
+    return table
+
+
+def _sum_people(table: Numbers, max_contribution: float) -> ItemCounts:
+    _check_numbers(table)
+    most_items = (table != 0).sum(axis=1).max(initial=0)
+    totals = _round_down(table, max_contribution).sum(axis=0)
+    return ItemCounts(totals, None, float(table.max(initial=0)), int(most_items))
+
+
+def _sum_sparse(counts: sparray | spmatrix, max_contribution: float) -> ItemCounts:
+    if counts.ndim != 2:
+        raise ValueError(
+            f"counts is sparse and of shape {counts.shape}; pass a matrix with people in rows, or "
+            "one number for each item as counts.toarray()."
+        )
+    table = counts.tocsr()
+    _check_numbers(table.data)
+    if not table.has_canonical_format or not table.data.all():
+        table = table.copy()
+        table.sum_duplicates()  # a person has one contribution to an item
+        table.eliminate_zeros()
+    most_items = np.diff(table.indptr).max(initial=0)
+    rounded = _round_down(table.data, max_contribution)
+    totals = np.bincount(table.indices, weights=rounded, minlength=table.shape[1])
+    totals = totals if table.dtype.kind == "f" else totals.astype(np.int64)
+    return ItemCounts(totals, None, float(table.data.max(initial=0)), int(most_items))
+
+
+def _round_down(contributions: Numbers, max_contribution: float) -> Numbers:
+    """Round contributions down to a grid on which sums of up to 2^32 of them are exact.
+
+    Otherwise replacing one person could move a count by more than that person contributes, because
+    the rounding of a sum depends on all people.
+    """
+    if contributions.dtype.kind != "f":
+        return contributions.astype(np.int64)
+    # Types with fewer digits would round sums by more than a contribution.
+    values = contributions.astype(np.float64)
+    exponent = math.frexp(max_contribution)[1] - _PLACES
+    return np.asarray(np.ldexp(np.floor(np.ldexp(values, -exponent)), exponent))
+
+
+def _check_numbers(values: Numbers) -> None:
+    if values.dtype.kind not in _NUMBERS:
+        raise ValueError(f"counts has dtype {values.dtype}; pass numbers.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("counts must be finite and non-negative numbers.")

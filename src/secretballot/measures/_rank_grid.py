@@ -1,0 +1,139 @@
+"""Ranks of many columns by one noisy sum: the square root of the prefix sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular, toeplitz
+from sklearn.isotonic import isotonic_regression
+
+from secretballot.measures._noisy_ranks import NoisyRanks
+from secretballot.mechanisms._noisy_counts import VectorSum
+
+Floats = NDArray[np.float64]
+
+#: Binary places of the entries of the root, whose sums are exact.
+_ROOT_PLACES = 20
+#: Margin of the vectors' distances over their rounding.
+_DISTANCE_MARGIN = 1 + 2.0**-40
+#: Bins proportional to the distance from 0 are even below this part of its largest bound.
+_LINEAR_PART = 1e-6
+
+
+@dataclass(frozen=True)
+class RankGrid:
+    """Public grid on which the ranks of columns are released.
+
+    Attributes
+    ----------
+    names : tuple
+        The columns.
+    edges : ndarray of shape (n_columns, n_bins + 1)
+        Ends of the bins of each column.
+    """
+
+    names: tuple[Hashable, ...]
+    edges: Floats
+
+    @classmethod
+    def between(
+        cls, names: Sequence[Hashable], bounds: Mapping[Hashable, tuple[float, float]], n_bins: int
+    ) -> RankGrid:
+        """Make a grid between the bounds of each column."""
+        edges = [_edges_between(*bounds[name], n_bins) for name in names]
+        return cls(tuple(names), np.reshape(edges, (len(names), n_bins + 1)))
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins of a column."""
+        return self.edges.shape[1] - 1
+
+    def mechanism(self, sigma: float, weight: float | Mapping[str, float] = 1.0) -> VectorSum:
+        """Make the mechanism that releases `sums`; `weight` is a person's, per privacy level."""
+        norm, diameter = _lengths(self.n_bins)
+        root = math.sqrt(len(self.names)) * _DISTANCE_MARGIN
+        return VectorSum(sigma=sigma, norm=root * norm, diameter=root * diameter, weight=weight)
+
+    def sums(self, columns: Sequence[Floats], weights: Floats, n_people: int) -> Floats:
+        """Compute the sums over private rows, of shape (1, n_columns * n_bins).
+
+        A missing value (NaN) has no bin, and values beyond the bounds are in the outermost bins.
+        Weights are rounded towards zero so that sums are exact: no row changes the rounding of
+        another.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of shape (n_rows,)
+        weights : ndarray of shape (n_rows,)
+            Weights of rows, which add up to at most a person's.
+        n_people : int
+            Number of people, or the sum of their weights, rounded up.
+        """
+        places = max(52 - _ROOT_PLACES - n_people.bit_length(), 0)
+        weights = np.trunc(np.ldexp(weights, places)) * 2.0**-places
+        histograms = [
+            self._histogram(x, edges, weights) for x, edges in zip(columns, self.edges, strict=True)
+        ]
+        return (np.stack(histograms) @ prefix_root(self.n_bins).T).reshape(1, -1)
+
+    def ranks(self, noisy_sums: Floats, sigma: float, n_people: int) -> NoisyRanks:
+        """Compute ranks from released sums: the prefix sums, made to rise."""
+        sums = noisy_sums.reshape(len(self.names), self.n_bins)
+        histograms = solve_triangular(prefix_root(self.n_bins), sums.T, lower=True)
+        ranks = np.cumsum(histograms, axis=0).T
+        rising = [isotonic_regression(row, y_min=0.0, y_max=n_people) for row in ranks]
+        return NoisyRanks(self.edges, np.reshape(rising, sums.shape), self.error(sigma), n_people)
+
+    def error(self, sigma: float) -> float:
+        """Compute the largest standard deviation of a rank."""
+        # The prefix sums are the root applied twice: their noise is the root's.
+        return sigma * float(np.linalg.norm(prefix_root(self.n_bins)[-1]))
+
+    def _histogram(self, x: Floats, edges: Floats, weights: Floats) -> Floats:
+        present = ~np.isnan(x)
+        bins = np.searchsorted(edges[1:-1], x[present], side="right")
+        counts = np.bincount(bins, weights=weights[present], minlength=self.n_bins)
+        return counts.astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def prefix_root(n_bins: int) -> Floats:
+    """Compute the square root of the matrix of prefix sums, rounded to a binary grid."""
+    steps = np.arange(1, n_bins)
+    entries = np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * steps)]))
+    rounded = np.rint(np.ldexp(entries, _ROOT_PLACES)) * 2.0**-_ROOT_PLACES
+    return np.tril(toeplitz(rounded))
+
+
+@lru_cache(maxsize=4)
+def _lengths(n_bins: int) -> tuple[float, float]:
+    """Compute the largest length of a column of the root, and their largest distance.
+
+    The zero vector of a missing value is one of them.
+    """
+    entries = prefix_root(n_bins)[:, 0]
+    # Column j has the first n - j entries, from row j on. By number of entries:
+    squares = np.cumsum(entries**2)
+    furthest = squares.max()
+    for lag in range(1, n_bins):
+        products = np.cumsum(entries[lag:] * entries[:-lag])
+        distances = squares[lag:] + squares[:-lag] - 2 * products
+        furthest = max(furthest, distances.max())
+    return math.sqrt(squares.max()), math.sqrt(furthest)
+
+
+def _edges_between(low: float, high: float, n_bins: int) -> Floats:
+    """Return the ends of bins, half of them even and half proportional to the distance from 0.
+
+    So values are resolved that are small beside bounds which are too wide, and large ones that
+    hardly differ.
+    """
+    scale = _LINEAR_PART * max(abs(low), abs(high))
+    even = np.linspace(low, high, n_bins - n_bins // 2 + 1)
+    steps = np.linspace(math.asinh(low / scale), math.asinh(high / scale), n_bins // 2 + 2)
+    return np.sort(np.concatenate([even, (scale * np.sinh(steps[1:-1])).clip(low, high)]))

@@ -1,0 +1,162 @@
+"""Private rows of an estimator's scores: its predictions for them, its budget and its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._sklearn_compat import ShortParameterErrors, _num_samples
+from secretballot.accounting._answer_amount import Share
+from secretballot.measures._score_price import Epsilon, NoiseChoice
+from secretballot.measures._scored_rows import PartScores, ScoredRows, TableScores
+from secretballot.tables._people import NO_BUDGET, People, check_unit
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._row_order import check_row_order, order_labels
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise import RowAnswers, RowCalls
+from secretballot.tables._rowwise_check import check_rows_per_call
+
+if TYPE_CHECKING:
+    from secretballot.accounting._accountant import PrivacyAccountant
+    from secretballot.ledger._budget import Scope
+
+#: Key of the seeded noise of scores; other random streams have other keys.
+_SEED_KEY = 0x5C0E
+
+
+class TableColumns(Protocol):
+    """Choice among the columns of a table."""
+
+    def select(self, X: ArrayLike) -> ArrayLike:
+        """Return the chosen columns."""
+
+
+class PrivatePredictor(NamedTuple):
+    """Predictions for private rows, each from its own row alone.
+
+    Attributes
+    ----------
+    schema : RowSchema
+        Schema by which private rows are read.
+    answer : callable
+        Function from rows as read to their predictions. It holds nothing private.
+    calls : RowCalls or None
+        Calls of the user's function in it; None if it has none.
+    """
+
+    schema: RowSchema
+    answer: Callable[[Any], RowAnswers]
+    calls: RowCalls | None
+
+    @property
+    def note(self) -> dict[str, int]:
+        """Note of a release of these predictions."""
+        return {} if self.calls is None else {"rows_per_call": self.calls.rows_per_call}
+
+    def predict(self, read_columns: Callable[[ArrayLike], ArrayLike], X: ArrayLike) -> NDArray[Any]:
+        """Read private rows and predict them: None, which no label equals, where that fails."""
+        values, failed = self.answer(self.schema.read_queries(read_columns(X)))
+        if failed.any():
+            values = values.astype(object)
+            values[failed] = None
+        return values
+
+
+class ScoreMethods(ShortParameterErrors):
+    """Base class: predictions for private rows, and the accountant that pays for their scores.
+
+    The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
+    rows only through the accountant's releases. Columns of labels are read by `_label_names`.
+    """
+
+    accountant: PrivacyAccountant | None
+    random_state: int | np.random.RandomState | None
+    predict: Callable[..., ArrayLike]
+    _fit_scope: Callable[[], Scope | None]
+    #: Predictions for private rows in calls of so many; raises the error of an unfitted estimator.
+    _private_predictor: Callable[[int | str], PrivatePredictor]
+
+    def _scored_rows(
+        self,
+        X: ArrayLike | PrivateParts,
+        y: ArrayLike | None,
+        owners: ArrayLike | None,
+        rows_per_call: int | str,
+    ) -> ScoredRows:
+        """Return private rows with predictions for them, where the rows are."""
+        accountant = self._check_accountant()
+        check_rows_per_call(rows_per_call)
+        predictor = self._private_predictor(rows_per_call)
+        schema = predictor.schema
+        predict = partial(predictor.predict, self._column_reader())
+        if isinstance(X, PrivateParts):
+            X.check_alone(y=y, owners=owners)
+            check_unit(accountant, owners=True)
+            if schema.names is None:
+                raise ValueError(
+                    "this model was not fitted with a data frame of public rows, and columns of "
+                    "parts are found by name."
+                )
+            _warn_slow(predictor, rows_per_call, None)
+            return PartScores.of(X, [str(name) for name in schema.names], predict, predictor.note)
+        check_row_order("y", y, X)
+        check_row_order("owners", owners, X)
+        if y is None:
+            raise ValueError("y=None: give the labels of X, one for each row.")
+        if owners is None:
+            warn_repeated_rows(X)
+        y = order_labels(y, getattr(self, "_label_names", None))
+        _warn_slow(predictor, rows_per_call, _num_samples(X))
+        predicted = predict(X)
+        people = People.from_owners(accountant, owners, _num_samples(predicted))
+        return TableScores(y, predicted, people, predictor.note)
+
+    def _noise_of(
+        self, answer: str, epsilon: Epsilon, share: Share, sigma: float | None, level: float
+    ) -> NoiseChoice:
+        """Return the noise of a score; ValueError if there is no budget, or no amount."""
+        self._check_accountant()
+        return NoiseChoice.of_answer(answer, epsilon, share, sigma, level)
+
+    def _column_reader(self) -> Callable[[ArrayLike], ArrayLike]:
+        """Return the function that chooses the columns which the model reads."""
+        choice: TableColumns | None = getattr(self, "_column_choice", None)
+        return _all_columns if choice is None else choice.select
+
+    def _check_accountant(self) -> PrivacyAccountant:
+        """Return the accountant, if it is that of the fit."""
+        if self.accountant is None:
+            raise ValueError(NO_BUDGET)
+        scope = self._fit_scope()
+        if scope is not None and scope.ledger != self.accountant.scope().ledger:
+            raise ValueError(
+                "accountant= is another budget than the one of the fit. Two budgets for one data "
+                "set add up: use set_params(accountant=) to return to the first, or fit anew. To "
+                "score on rows of other people with a budget of their own, use "
+                "secretballot.measures.score_private(accountant, y_true, y_pred)."
+            )
+        return self.accountant
+
+    def _next_seed(self) -> np.random.SeedSequence | None:
+        """Return the seed of the next score's noise; None for the cryptographic generator."""
+        seed = self.random_state
+        if seed is None:
+            return None
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31 - 1)
+        self._n_scores = getattr(self, "_n_scores", 0) + 1
+        return np.random.SeedSequence(int(seed), spawn_key=(_SEED_KEY, self._n_scores))
+
+
+def _all_columns(X: ArrayLike) -> ArrayLike:
+    return X
+
+
+def _warn_slow(predictor: PrivatePredictor, rows_per_call: int | str, n_rows: int | None) -> None:
+    if predictor.calls is not None and rows_per_call == "auto":
+        predictor.calls.warn_slow(n_rows)

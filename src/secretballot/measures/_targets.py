@@ -1,0 +1,92 @@
+"""Targets and predictions of numbers, and the declared bounds of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, column_or_1d
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._numbers import as_float, check_unmasked, quoted
+from secretballot.tables._cells import read_numbers
+
+
+def check_target_bounds(target_bounds: object) -> tuple[float, float]:
+    """Return the declared bounds of the target, or raise ValueError."""
+    if target_bounds is None:
+        raise ValueError(
+            "target_bounds=None: the range of targets must be known beforehand, and not be "
+            "read from private rows. Pass target_bounds=(low, high); targets are clipped to it."
+        )
+    try:
+        low, high = map(as_float, target_bounds)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not low < high or not np.isfinite(high - low):
+        raise ValueError(
+            f"target_bounds={quoted(target_bounds)} is no pair (low, high) of finite numbers "
+            "with low < high."
+        )
+    return low, high
+
+
+def check_column(values: object, name: str = "y") -> None:
+    """Refuse what is no column of values, one for each row."""
+    check_unmasked(name, values)
+    is_list = isinstance(values, list | tuple)
+    if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
+        raise ValueError(
+            f"{name} is of type {type(values).__name__}, which is no column of values, one for "
+            "each row. Give the column itself, such as table['label'] or an array."
+        )
+
+
+def _check_numbers(y: ArrayLike, name: str) -> None:
+    """Refuse texts and dates, which NumPy would convert to numbers."""
+    cells = np.asarray(y) if isinstance(y, list | tuple) else y
+    kind = getattr(getattr(cells, "dtype", None), "kind", "")
+    if kind == "O":
+        kind = "U" if any(isinstance(cell, str | bytes) for cell in np.ravel(cells)) else "O"
+    if kind in ("U", "S", "T", "M", "m"):
+        what = "dates or durations" if kind in "Mm" else "texts"
+        raise ValueError(
+            f"{name} holds {what}, and the target of a regression is a number (could not convert "
+            f"string to float). Convert it first, {name}.astype(float), decimal commas to points, "
+            "and units and separators of thousands removed before, or take "
+            f"PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"
+        )
+
+
+def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
+    """Return private targets as finite numbers of shape (n_rows,), or raise ValueError."""
+    check_column(y, name)
+    with marked_errors(name):
+        _check_numbers(y, name)
+    try:
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+        numbers: NDArray[np.float64] = column_or_1d(targets, warn=True)
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        reason = str(error).split("\n", 1)[0] if isinstance(error, ValueError) else ""
+        raise ValueError(
+            f"{reason or f'{name} holds what is no number.'} Every row needs one finite number; "
+            f"leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
+        ) from None
+    return numbers
+
+
+def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return a prediction for each row; NaN where a cell is no finite number."""
+    check_unmasked("y_pred", y_pred)
+    cells: Any = y_pred
+    shape = np.shape(cells) if hasattr(cells, "shape") else (len(cells),)
+    if shape == (n_rows, 1):
+        cells, shape = np.asarray(cells)[:, 0], (n_rows,)
+    if shape != (n_rows,):
+        raise ValueError(
+            f"y_true has {n_rows} rows and y_pred shape {shape}; give a prediction for each."
+        )
+    return read_numbers(cells)

@@ -1,0 +1,140 @@
+"""Words between a command and whoever runs it: errors, notes, pages and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from secretballot._base._errors import BudgetExceededError
+from secretballot._base._tables import WITHHELD, entry_count, visible
+
+if TYPE_CHECKING:
+    # Private to argparse, which has no public name for it.
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+#: Words for a ledger that a command reads, and for one that it writes to.
+READ = "the ledger, a file or the URL of one on a server; it is only read"
+WRITTEN = "the ledger, a file or the URL of one on a server"
+
+#: The page that is printed.
+STANDARD_OUTPUT = ""
+
+
+class CommandError(Exception):
+    """A command that can't be carried out as it was given."""
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    what: str = READ,
+) -> argparse.ArgumentParser:
+    """Add a command on a ledger; `what` describes the ledger."""
+    command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
+    command.set_defaults(run=run)
+    command.add_argument("file", metavar="FILE", help=what)
+    return command
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Add the option of a command that prints facts for programs."""
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Print facts as one JSON object."""
+    print(json.dumps(facts, allow_nan=False, indent=1))
+
+
+def put_page(path: str, page: str, n_entries: int, head: str | None) -> None:
+    """Print a page; or write it to a new file, and print which entries it covers."""
+    if path == STANDARD_OUTPUT:
+        print(page, end="")
+    else:
+        _write_new(path, page)
+        print(f"{visible(path)}: {entry_count(n_entries)}, head digest {head or WITHHELD}")
+
+
+def _write_new(path: str, page: str) -> None:
+    is_new = False
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            is_new = True
+            file.write(page)
+    except FileExistsError:
+        raise CommandError(
+            f"{path!r} exists already, and a statement may be signed: nothing was written. Name a "
+            "new file."
+        ) from None
+    except (OSError, ValueError) as error:
+        if is_new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise CommandError(f"{path!r} can't be written: {error}") from error
+
+
+def print_note(text: str) -> None:
+    """Print a note beside the output of a command."""
+    print(f"note: {visible(text)}", file=sys.stderr)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Convert what the accountant refuses to a CommandError, and print its warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (BudgetExceededError, ValueError) as error:
+            raise CommandError(in_options(str(error))) from None
+        finally:
+            for warning in caught:
+                print_note(in_options(str(warning.message)))
+
+
+#: Patterns of arguments in messages, and the options of the command line in their place.
+_IN_OPTIONS = (
+    (r"leave epsilon out to go on with it, or take another name", "take another name"),
+    (r"\bname=(?=['\"])", "NAME "),
+    (r"\bn_rows=(\S+)", r"--rows \1"),
+    (r"\bn_columns=(\S+)", r"--columns \1"),
+    (r"\bledger=(?=['\"])", "FILE "),
+    (r"\b(moved|clock)=True\b", r"--\1"),
+    (r"\baccept='(moved|clock)'", r"--\1"),
+    (r"\bclose\(\)", r"`close`"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)='([^']*)'", r"--\1 \2"),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)=(?=[^\s.,;:)])", r"--\1 "),
+    (r"\b(epsilon|delta|unit|relation|order|sigma|share)=", r"--\1"),
+    (r"\b([a-z_]+)=(?=[-+.\d'])", r"\1 "),
+)
+
+
+def in_options(message: str) -> str:
+    """Rewrite a message of the library: options of the command line in place of arguments."""
+    for pattern, words in _IN_OPTIONS:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+#: What errors of a ledger advise in Python, and the same on the command line.
+_IN_COMMANDS = (
+    (r"^ledger=", "FILE "),
+    (r"PrivacyAccountant\.open\(.+\) continues its budget", "its budget goes on"),
+    (r" An unnamed ledger lives .* with PrivacyAccountant\(\.\.\., ledger='file'\)", ""),
+)
+
+
+def in_commands(message: str) -> str:
+    """Return an error of a ledger in the words of the command line."""
+    for pattern, words in _IN_COMMANDS:
+        message = re.sub(pattern, words, message)
+    return message

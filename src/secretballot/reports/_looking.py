@@ -1,0 +1,233 @@
+"""Commands that show and verify a ledger."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from secretballot._base._errors import LedgerError
+from secretballot._base._tables import (
+    entry_count,
+    order_text,
+    percent,
+    plain_number,
+    text_table,
+    visible,
+)
+from secretballot.accounting._release_words import entry_text
+from secretballot.accounting._replay import spent_by_level
+from secretballot.accounting._report import PrivacySpent
+from secretballot.costs._groups import level_cost
+from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._totals import Totals
+from secretballot.reports._console import print_json, print_note, put_page
+from secretballot.reports._ledger_page import ledger_page
+
+#: What charges are amounts of, by kind of budget.
+_CURRENCIES = {
+    "gaussian": "mu^2",
+    "renyi": "the Renyi divergence at the level's order",
+    "pairs": "epsilon",
+}
+
+#: Letters of a digest.
+_DIGEST_LENGTH = 64
+
+
+def warn_of_copy(ledger: Ledger) -> str:
+    """Print what is wrong with the place or the end of a ledger; return the note on its end."""
+    completeness_note = ledger.completeness_note()
+    try:
+        other = ledger.settle()
+    except LedgerError as error:
+        # Commands that only read are told of it by the other note.
+        other = "" if completeness_note else str(error).removesuffix(" Nothing was released.")
+    for note in filter(None, (completeness_note, other)):
+        print_note(note)
+    return completeness_note
+
+
+def show(ledger: Ledger, options: argparse.Namespace) -> None:
+    """Print budget, spend and entries."""
+    completeness_note = warn_of_copy(ledger)
+    if options.html is not None:
+        _put_ledger_page(ledger, options, completeness_note)
+        return
+    walk, entries = ledger.walk(options.last), list[dict[str, Any]]()
+    for entry in walk:
+        entries.append(_entry_facts(entry, ledger.budget, walk.totals))
+    if options.last is not None:
+        entries = entries[len(entries) - min(options.last, len(entries)) :]
+    spent = spent_by_level(ledger.budget, walk.totals)
+    if options.json:
+        print_json(_ledger_facts(ledger, walk.totals, spent) | {"entries": entries})
+    else:
+        _print_ledger(ledger, spent)
+        _print_entries(ledger.budget, entries, walk.totals)
+
+
+def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
+    walk = ledger.walk()
+    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
+    latest = deque(walk, maxlen=n_shown)
+    totals = walk.totals
+    page = ledger_page(ledger, latest, totals, completeness_note)
+    head = None if ledger.budget.is_sensitive else totals.digest
+    put_page(options.html, page, totals.sequence, head)
+
+
+def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
+    """Return the facts of an entry, and the shares of the budget that are spent after it."""
+    levels = () if entry.is_declaration else budget.levels
+    state = spent_by_level(budget, totals) if levels else {}
+    return {
+        "entry": entry.sequence,
+        "time": entry.time,
+        "what": entry_text(entry),
+        "n_rows": entry.n_rows,
+        "seeded": entry.seeded,
+        "child": entry.child.name if entry.child else None,
+        "charges": {level.name: plain_number(_charge(entry, level)) for level in levels},
+        "shares_after": {name: reading.share for name, reading in state.items()},
+    }
+
+
+def _ledger_facts(
+    ledger: Ledger, totals: Totals, spent: Mapping[str, PrivacySpent]
+) -> dict[str, Any]:
+    header, budget = ledger.header(), ledger.budget
+    levels = [
+        {
+            "level": level.name,
+            "epsilon": level.epsilon,
+            "delta": level.delta,
+            "order": plain_number(level.order),
+            "share_spent": spent[level.name].share,
+            "epsilon_so_far": plain_number(spent[level.name].epsilon),
+        }
+        for level in budget.levels
+    ]
+    return {
+        "ledger": ledger.name,
+        "ledger_id": header.ledger_id,
+        "created": header.created,
+        "unit": budget.unit,
+        "relation": budget.relation,
+        "accounting": budget.accounting,
+        "sensitive": budget.is_sensitive,
+        "charges_are": _CURRENCIES[budget.kind],
+        "levels": levels,
+        "n_entries": totals.sequence,
+        "head": totals.digest,
+    }
+
+
+def _print_ledger(ledger: Ledger, spent: Mapping[str, PrivacySpent]) -> None:
+    header, budget, levels = ledger.header(), ledger.budget, []
+    print(f"{visible(ledger.name)}\n{visible(header.ledger_id)}, ", end="")
+    print(f"opened {visible(header.created[:19])} UTC")
+    print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
+    if budget.is_sensitive:
+        print("These figures depend on the private data: they are sensitive themselves.")
+    if budget.keeps_private:
+        print(
+            "The file keeps private records for its owner, not shown here: it is sensitive itself."
+        )
+    for level in budget.levels:
+        fixed = (level.name, f"{level.epsilon:g}", f"{level.delta:g}", order_text(level.order))
+        reading = spent[level.name]
+        levels.append((*fixed, percent(reading.share), f"{reading.epsilon:.4g}"))
+    headings = ("level", "epsilon", "delta", "order", "spent", "epsilon so far")
+    print(f"\n{text_table(headings, levels)}")
+    for name, reading in spent.items():
+        if reading.share > 1:
+            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
+    print()
+
+
+def _print_entries(budget: Budget, entries: Sequence[dict[str, Any]], totals: Totals) -> None:
+    # Shares of the budget after each entry: the last row has those of the table above.
+    of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
+    columns = ("entry", "time (UTC)", "what", "answers", "", *of_levels)
+    print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
+    if len(entries) < totals.sequence:
+        n_earlier = totals.sequence - len(entries)
+        verb = "is" if n_earlier == 1 else "are"
+        print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
+    rows = []
+    for facts in entries:
+        charges, shares = facts["charges"], facts["shares_after"]
+        rows.append(
+            (
+                *(str(facts["entry"]), facts["time"][:19], facts["what"], str(facts["n_rows"])),
+                "SEEDED" if facts["seeded"] else "",
+                *(f"{float(charges[name]):.4g}" if charges else "" for name in budget.names),
+                *(percent(shares[name]) if shares else "" for name in budget.names),
+            )
+        )
+    print(text_table(columns, rows))
+    print(f"\n{entry_count(totals.sequence)}, head digest {totals.digest}")
+
+
+def _charge(entry: LedgerEntry, level: LevelBudget) -> float:
+    amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
+    return -amount if entry.is_refund and amount else amount
+
+
+def verify(ledger: Ledger, options: argparse.Namespace) -> None:
+    """Check every entry, and print the result."""
+    completeness_note = warn_of_copy(ledger)
+    walk = ledger.walk()
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
+    totals = walk.totals
+    place = None if options.head is None else _place_of(options.head, places, ledger)
+    # A digest that somebody kept stands for the end as well.
+    is_complete = place is not None or not completeness_note
+    if options.json:
+        print_json(
+            {
+                "ledger": ledger.name,
+                "unaltered": True,
+                "complete": is_complete,
+                "note": completeness_note,
+                "n_entries": totals.sequence,
+                "head": totals.digest,
+                "entry_of_statement": place,
+            }
+        )
+        return
+    if place is not None:
+        since = totals.sequence - place
+        verb = "was" if since == 1 else "were"
+        print(f"the statement's head is entry {place}; {since} {verb} recorded since")
+    result = "ok" if is_complete else "unaltered, but not checked at its end"
+    print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
+
+
+def _place_of(asked: str, places: Mapping[str, int], ledger: Ledger) -> int:
+    """Return the entry of a head, as N:DIGEST or DIGEST; LedgerError if it is not in the ledger."""
+    number, colon, digest = asked.strip().lower().rpartition(":")
+    if len(digest) < _DIGEST_LENGTH:
+        raise LedgerError(
+            f"--head {asked}: a digest has {_DIGEST_LENGTH} letters, and this has "
+            f"{len(digest)}. Give it whole, as in the statement: entries can be made up whose "
+            "digests begin alike."
+        )
+    if (place := places.get(digest)) is None:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} is not, or no longer, what the statement was made "
+            f"from: none of its entries has the digest {digest}. Its "
+            "end was cut off, or it was written anew."
+        )
+    if colon and number != str(place):
+        raise LedgerError(
+            f"--head {asked}: in the ledger {ledger.name!r} this is the digest of entry {place}, "
+            f"not of entry {number!r}. Number and digest are not of one statement, or one of them "
+            "was altered."
+        )
+    return place

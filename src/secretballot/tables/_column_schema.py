@@ -1,0 +1,356 @@
+"""Schema of one column of the public rows."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from secretballot._base._cached_property import cached_property
+from secretballot.tables._cells import (
+    boolean_texts,
+    cell_text,
+    column_cells,
+    is_missing,
+    read_booleans,
+    read_coded_texts,
+    read_days,
+    read_durations,
+    read_numbers,
+    read_objects,
+    read_texts,
+    read_times,
+    text_finder,
+)
+
+#: Kinds whose missing cells take a public value where no public cell is missing.
+_FILLED = ("number", "boolean", "time", "duration", "text")
+#: Kinds by NumPy's letters for types.
+_KINDS = {
+    **dict.fromkeys("iuf", "number"),
+    "b": "boolean",
+    "M": "time",
+    "m": "duration",
+    "U": "text",
+}
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+#: Least and largest days since 1970 of Python's times and durations.
+_DAYS = {
+    "M": (datetime.date.min.toordinal() - _EPOCH, datetime.date.max.toordinal() - _EPOCH),
+    "m": (datetime.timedelta.min.days, datetime.timedelta.max.days),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSchema:
+    """Kind and type of the cells of one public column.
+
+    Attributes
+    ----------
+    name : object
+        Name of the column, or its position in an array.
+    kind : {"number", "boolean", "time", "duration", "category", "text", "object"}
+    exact : dtype or None
+        NumPy type of numbers, times and durations.
+    dtype : object
+        The column's type, in its own library.
+    categories : tuple
+        Categories that public rows show, or that were declared; of texts, those of a column of
+        booleans.
+    ordered : bool
+        Whether categories have an order.
+    n_left_out : int
+        Number of categories of the public type that no public row shows.
+    days : {"time", "duration", ""}
+        Times or durations that are read as numbers of days.
+    nullable : bool
+        Whether some public cells are missing.
+    fill_value : object
+        Replacement of a missing private cell where no public cell is missing: the public median, or
+        the most frequent value. None for categories and other objects, which stay missing.
+
+    One schema describes all columns of an array of numbers; `nullable` and `fill_value` are arrays
+    then.
+    """
+
+    name: Hashable
+    kind: str
+    exact: np.dtype[Any] | None
+    dtype: Any
+    categories: tuple[Hashable, ...] = ()
+    ordered: bool = False
+    n_left_out: int = 0
+    days: str = ""
+    nullable: Any = False
+    fill_value: Any = None
+
+    @classmethod
+    def of(
+        cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None = None
+    ) -> ColumnSchema:
+        """Describe a public column.
+
+        Parameters
+        ----------
+        name : object
+        values : ndarray, sequence, or column of a data frame
+        declared : sequence, default=None
+            Categories that are public, whether rows show them or not.
+        """
+        dtype = getattr(values, "dtype", np.dtype(object))
+        listed = _listed_categories(values, dtype)
+        if listed is None:
+            column = cls(name, *_kind_of(values, dtype), dtype)
+            if column.kind == "text":
+                column = replace(column, categories=boolean_texts(values))
+        else:
+            categories = _shown_categories(listed, read_texts(values), declared)
+            column = cls(
+                name,
+                "category",
+                None,
+                dtype,
+                categories=categories,
+                ordered=bool(getattr(dtype, "ordered", False)),
+                n_left_out=len(listed) - sum(category in listed for category in categories),
+            )
+        plain = column.plain(values)
+        missing = column.missing(plain)
+        nullable = bool(missing.any())
+        has_fill_value = column.kind in _FILLED and not nullable and len(plain) > 0
+        fill_value = column._typical_value(plain) if has_fill_value else None
+        return replace(column, nullable=nullable, fill_value=fill_value)
+
+    @classmethod
+    def of_numbers(cls, X_public: Any) -> ColumnSchema:
+        """Describe all columns of an array of numbers, or of a sparse one, at once."""
+        sparse, dtype = issparse(X_public), X_public.dtype
+        kind = _KINDS[dtype.kind]
+        column = cls(None, kind, None if kind == "boolean" else dtype, dtype)
+        width = int(np.prod(X_public.shape[1:]))
+        if sparse:
+            nullable = np.zeros(width, dtype=bool)
+            table = X_public.tocoo()
+            nullable[table.col[np.isnan(table.data)]] = True
+            return replace(column, nullable=nullable)
+        plain = X_public.reshape(len(X_public), -1)
+        if dtype.kind != "f":
+            plain = plain.astype(np.float64)
+        nullable = np.isnan(plain).any(axis=0)
+        middle = (len(plain) - 1) // 2
+        medians = np.partition(plain, middle, axis=0)[middle]
+        return replace(column, nullable=nullable, fill_value=medians)
+
+    @classmethod
+    def of_kind(
+        cls,
+        name: Hashable,
+        number: bool,
+        container: str,
+        *,
+        nullable: bool = False,
+        days: str = "",
+    ) -> ColumnSchema:
+        """Describe a column of numbers or texts, any of which may be missing.
+
+        Missing cells are no misfits if it is nullable. Times or durations are numbers of days.
+        """
+        if container == "polars":
+            polars = sys.modules["polars"]
+            dtype = polars.Float64 if number else polars.String
+        else:
+            dtype = np.dtype(np.float64 if number else object)
+        exact = np.dtype(np.float64) if number else None
+        return cls(name, "number" if number else "text", exact, dtype, days=days, nullable=nullable)
+
+    def is_read_unchanged(self, X: NDArray[Any]) -> bool:
+        """Return whether an array of numbers needs no conversion, but to the order of C."""
+        if X.dtype != self.dtype or X.dtype.itemsize > 8:
+            return False
+        if X.dtype.kind == "f":
+            return bool(np.isfinite(X).all())
+        # A missing value makes floats of integers, so integers are read with a float's precision.
+        return X.dtype.itemsize < 8 or X.size == 0 or bool(X.min() >= -(2**53) and X.max() <= 2**53)
+
+    def plain(self, values: ArrayLike) -> NDArray[Any]:
+        """Return the cells of a column of any type in a plain form; misfits are missing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers and booleans as floats, missing ones NaN; times with NaT; categories as codes,
+            missing ones -1; texts and other objects with None.
+        """
+        if self.days:
+            return read_days(values, self.days)
+        if self.kind == "number":
+            return _as_exact(read_numbers(values), self.exact)
+        if self.kind == "boolean":
+            return read_booleans(values)
+        if self.kind in ("time", "duration"):
+            assert self.exact is not None
+            read = read_times if self.kind == "time" else read_durations
+            times = read(values, self.exact)
+            return _as_python(times) if hasattr(self.dtype, "is_temporal") else times
+        if self.kind == "category":
+            return read_coded_texts(values).positions(self._category_codes, -1)
+        if self.kind == "text":
+            texts = read_texts(values, self.categories)
+            return texts if self.dtype == np.dtype(object) else _encodable(texts)
+        return read_objects(values)
+
+    def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the mask of missing cells."""
+        if self.kind in ("number", "boolean"):
+            return np.asarray(np.isnan(plain))
+        if self.kind in ("time", "duration"):
+            return np.asarray(np.isnat(plain))
+        if self.kind == "category":
+            return np.asarray(plain < 0)
+        if self.kind == "text":
+            return np.fromiter((cell is None for cell in plain.tolist()), bool, len(plain))
+        return np.fromiter(map(is_missing, plain), bool, len(plain))
+
+    def fill_missing(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """Replace missing cells by the fill value, if the column has one.
+
+        Many estimators take no missing value, and need none where no public cell is missing.
+        """
+        if self.fill_value is None or not missing.any():
+            return plain
+        plain = plain.copy()
+        plain[missing] = self.fill_value
+        return plain
+
+    def _typical_value(self, public: NDArray[Any]) -> Any:
+        """Return the most frequent value, or the median of numbers and times."""
+        if self.kind in ("boolean", "text"):
+            values, counts = np.unique(public, return_counts=True)
+            return values[counts.argmax()]
+        return np.sort(public)[(len(public) - 1) // 2]
+
+    @cached_property
+    def _category_codes(self) -> dict[str | None, int]:
+        """Codes of categories by their texts; of equal texts the first."""
+        codes: dict[str | None, int] = {}
+        for code, category in enumerate(self.categories):
+            codes.setdefault(cell_text(category), code)
+        return codes
+
+
+def _listed_categories(values: ArrayLike, dtype: Any) -> list[Hashable] | None:
+    if type(dtype).__name__ == "Categorical" and hasattr(values, "drop_nulls"):
+        # Polars lists the categories of all columns of the process.
+        return [*sorted(map(str, values.drop_nulls().unique()))]
+    if hasattr(dtype, "categories"):  # pandas, or an Enum of polars
+        return list(dtype.categories)
+    return None
+
+
+def _shown_categories(
+    listed: Sequence[Hashable], shown: NDArray[Any], declared: Sequence[Hashable] | None
+) -> tuple[Hashable, ...]:
+    """Return the categories of a public column that public rows show, or that were declared.
+
+    A type may list categories of private rows: those of a table that was cast before it was split.
+    """
+    declared = [] if declared is None else list(declared)
+    is_public = text_finder(dict.fromkeys([*shown.tolist(), *map(cell_text, declared)], True))
+    public = [category for category in listed if is_public(cell_text(category), False)]
+    is_listed = text_finder(dict.fromkeys(map(cell_text, public), True))
+    return (*public, *(c for c in declared if not is_listed(cell_text(c), False)))
+
+
+def dense_type(dtype: Any) -> Any:
+    """Return the type of the cells of a sparse column of pandas; other types as they are."""
+    return dtype.subtype if type(dtype).__name__ == "SparseDtype" else dtype
+
+
+def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
+    """Return the kind of a public column without categories, and its NumPy type."""
+    dtype = dense_type(dtype)
+    if not hasattr(dtype, "kind"):
+        return _kind_of_polars(values, dtype)
+    kind = _KINDS.get(dtype.kind, "object")
+    if kind == "number":
+        return kind, np.dtype(getattr(dtype, "numpy_dtype", f"{dtype.kind}{dtype.itemsize}"))
+    if kind in ("time", "duration"):
+        if hasattr(dtype, "unit"):  # with a zone
+            return kind, np.dtype(f"M8[{dtype.unit}]")
+        return kind, np.dtype(getattr(dtype, "numpy_dtype", dtype))
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
+        return _kind_of_objects(values)
+    if str(dtype).startswith(("str", "string", "large_string")):
+        return "text", None
+    return kind, None
+
+
+def _kind_of_polars(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
+    name = getattr(dtype, "__name__", type(dtype).__name__)
+    if name in ("Datetime", "Duration"):
+        letter = "M" if name == "Datetime" else "m"
+        return _KINDS[letter], np.dtype(f"{letter}8[{dtype.time_unit}]")
+    if hasattr(dtype, "is_numeric") and dtype.is_numeric():
+        wide = name in ("Decimal", "Int128")
+        return "number", np.dtype(np.float64 if wide else name.lower())
+    kinds = {
+        "Date": ("time", np.dtype("M8[D]")),
+        "Boolean": ("boolean", None),
+        "String": ("text", None),
+    }
+    return kinds.get(name) or _kind_of_objects(values)
+
+
+def _kind_of_objects(values: ArrayLike) -> tuple[str, np.dtype[Any] | None]:
+    """Return the common kind of all cells of a public column of objects."""
+    kinds = {_kind_of_cell(cell) for cell in column_cells(values) if not is_missing(cell)}
+    if kinds <= {"integer", "float"} and kinds:
+        return "number", np.dtype(np.float64 if "float" in kinds else np.int64)
+    return kinds.pop() if len(kinds) == 1 else "object", None
+
+
+def _kind_of_cell(cell: Any) -> str:
+    if isinstance(cell, str):
+        return "text"
+    if isinstance(cell, bool | np.bool_):
+        return "boolean"
+    if isinstance(cell, float | np.floating):
+        return "float"
+    is_integer = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
+    return "integer" if is_integer and -(2**53) <= cell <= 2**53 else "object"
+
+
+def _as_python(times: NDArray[Any]) -> NDArray[Any]:
+    """Return times, or durations, of which those that Python can't hold are missing."""
+    days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
+    least, most = _DAYS[times.dtype.kind]
+    return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
+
+
+def _encodable(texts: NDArray[Any]) -> NDArray[Any]:
+    """Return texts, of which those that have no UTF-8 are missing, as types of Arrow need it."""
+    for index, text in enumerate(texts.tolist()):
+        try:
+            None if text is None else text.encode()
+        except UnicodeEncodeError:
+            texts[index] = None
+    return texts
+
+
+def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:
+    """Cast numbers to a type, as floats; numbers out of its range are missing."""
+    if dtype is None or dtype == np.float64:
+        return x
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.kind == "f":
+            cast = x.astype(dtype).astype(np.float64)
+            return np.where(np.isfinite(cast), cast, np.nan)
+        rounded, limits = np.rint(x), np.iinfo(dtype)
+        inside = (rounded >= float(limits.min)) & (rounded < float(limits.max) + 1)
+        return np.where(inside, rounded, np.nan)

@@ -1,0 +1,138 @@
+"""Private cells that are not what was declared of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot.tables._cells import (
+    cell_text,
+    missing_cells,
+    read_coded_texts,
+    read_days,
+    read_numbers,
+)
+
+#: Kinds of cells that need bounds of their own kind, with an example of such bounds.
+_KINDS = {
+    "time": "('2020-01-01', '2024-12-31')",
+    "duration": "(pandas.Timedelta(0), pandas.Timedelta(days=30))",
+}
+
+
+def check_kind_of_bounds(name: Hashable, days: str, declared_days: str) -> None:
+    """Raise ValueError if a public column is a time or duration, and its bounds are not.
+
+    Parameters
+    ----------
+    name : hashable
+    days, declared_days : {"time", "duration", ""}
+        Kind of the public column, and of its declared bounds; "" for numbers.
+    """
+    if days == declared_days:
+        return
+    pair = f"{days}s, such as {_KINDS[days]}" if days else "numbers, (low, high)"
+    raise ValueError(
+        f"the column {name!r} of X_public holds {days or 'number'}s, and bounds[{name!r}] are "
+        f"{f'{declared_days}s' if declared_days else 'numbers'}. Nothing was released or spent. "
+        f"Declare {pair}, by column: bounds={{{name!r}: ...}}; or leave these bounds out."
+    )
+
+
+def check_readable_numbers(
+    cells: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, ArrayLike],
+    bounds: Mapping[Hashable, tuple[float, float]],
+) -> None:
+    """Raise ValueError if not one cell of a column with declared bounds can be read as a number.
+
+    Such a table is malformed. Cells are not compared with the bounds here: that costs budget.
+
+    Parameters
+    ----------
+    cells : mapping of column to array-like of shape (n_rows,)
+        Private cells.
+    as_read : mapping of column to array-like of shape (n_rows,)
+        The same, as numbers or texts.
+    bounds : mapping of column to (low, high)
+    """
+    refuse_unreadable(bounds, count_readable(cells, as_read, bounds))
+
+
+def count_readable(
+    cells: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, ArrayLike],
+    bounds: Mapping[Hashable, tuple[float, float]],
+) -> NDArray[np.intp]:
+    """Count the numbers among the private cells of columns, and the cells that are not missing.
+
+    Without numbers, the times and the durations are counted too.
+
+    Parameters
+    ----------
+    cells, as_read, bounds
+        As for `check_readable_numbers`.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, 4)
+    """
+    counts = np.zeros((len(bounds), 2 + len(_KINDS)), dtype=np.intp)
+    for row, name in zip(counts, bounds, strict=True):
+        row[0] = np.isfinite(read_numbers(as_read[name])).sum()
+        row[1] = (~missing_cells(cells[name])).sum()
+        if not row[0]:
+            row[2:] = [np.isfinite(read_days(cells[name], kind)).sum() for kind in _KINDS]
+    return counts
+
+
+def refuse_unreadable(
+    bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
+) -> None:
+    """Raise ValueError as `check_readable_numbers`, given the counts of `count_readable`."""
+    for name, (n_numbers, n_present, *n_days) in zip(bounds, counts.tolist(), strict=True):
+        if not n_present or n_numbers:
+            continue
+        for n, (kind, pair) in zip(n_days, _KINDS.items(), strict=True):
+            if 2 * n > n_present:
+                raise ValueError(
+                    f"the column {name!r} holds {kind}s, and bounds[{name!r}] are none. Nothing "
+                    f"was released or spent. Declare {kind}s, such as {pair}. {NOT_FOR_PUBLICATION}"
+                )
+        raise ValueError(
+            f"no private cell of the column {name!r} can be read as the number or date that "
+            f"bounds[{name!r}] declares. Nothing was released or spent. Pass numbers as numbers "
+            "(with decimal points), and read dates with "
+            "pandas.to_datetime(X[column], dayfirst=True), if that is how they are written. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+
+
+def undeclared_cells(
+    cells: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, ArrayLike],
+    bounds: Mapping[Hashable, tuple[float, float]],
+    categories: Mapping[Hashable, Sequence[Hashable]],
+) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
+    """Yield, column by column, the mask of private cells that are not what was declared.
+
+    Numbers are outside beyond their bounds, and where they can't be read; texts if they are no
+    declared category. Missing cells are not outside. A row's mask depends on that row alone.
+
+    Parameters
+    ----------
+    cells, as_read, bounds
+        As for `check_readable_numbers`.
+    categories : mapping of column to sequence
+    """
+    for name, (low, high) in bounds.items():
+        x = read_numbers(as_read[name])
+        # A cell that can't be read is NaN, which fails both comparisons.
+        yield name, ~((x >= low) & (x <= high)) & ~missing_cells(cells[name])
+    for name, declared in categories.items():
+        codes = dict.fromkeys(map(cell_text, declared), 0)
+        others = read_coded_texts(as_read[name]).positions(codes, 1) > 0
+        yield name, others & ~missing_cells(cells[name])

@@ -1,0 +1,58 @@
+"""Noisy count that is released, at a small share of the budget, before a larger release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from secretballot._base._errors import BudgetExceededError
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.ledger._budget import Scope
+from secretballot.mechanisms._noisy_counts import NoisyCounts
+from secretballot.tables._level_prices import by_level, price_of_all
+
+#: Largest share of the budget of a fit, or another release, that a check before it costs.
+MOST_SHARE = 0.01
+#: Share of the budget that is kept for rounding.
+_ROUNDING_SHARE = 1e-6
+
+
+def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
+    """Compute a check's share of what a scope may spend; infinity if it exceeds it."""
+    try:
+        price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
+        budget = price_of_all(accountant, scope)
+    except BudgetExceededError:
+        return math.inf
+    return max(price[level] / budget[level] for level in price if budget[level] > 0)
+
+
+def share_after(share: float) -> float:
+    """Compute the share of the budget that a check leaves for what follows."""
+    return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
+
+
+def release_largest_count(
+    accountant: PrivacyAccountant,
+    counts: Mapping[Hashable, float],
+    sigma: float,
+    *,
+    scope: Scope | None,
+    random_state: int | np.random.SeedSequence | np.random.Generator | None,
+    note: Mapping[str, object],
+) -> tuple[float, Hashable]:
+    """Release the largest count of all columns with noise, and return its column, unreleased.
+
+    One person moves the largest count by 1 at most if that holds for the count of each column.
+    """
+    column = max(counts, key=lambda name: counts[name], default=None)
+    released = accountant.release(
+        NoisyCounts(sigma=sigma),
+        [[counts.get(column, 0.0)]],
+        random_state=random_state,
+        scope=scope,
+        note=note,
+    )
+    return float(released[0, 0]), column

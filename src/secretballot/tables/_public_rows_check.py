@@ -1,0 +1,200 @@
+"""Noisy check, before a fit is paid for, that public rows, or declarations, match private rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.ledger._budget import Scope
+from secretballot.mechanisms._noisy_counts import NoisyCounts
+from secretballot.tables._cells_outside import cells_outside
+from secretballot.tables._noisy_count import (
+    MOST_SHARE,
+    release_largest_count,
+    share_after,
+    share_of,
+)
+from secretballot.tables._people import People
+
+#: Noise on the count as a share of the people, and its largest value.
+_NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
+#: Largest probability of a false alarm.
+_FALSE_ALARM = 1e-3
+#: What was counted, in the note of the release.
+_PUBLIC_NOTE = "rows outside of the public rows"
+_DECLARED_NOTE = "rows outside of declared bounds and categories"
+#: What a refusal says, and its remedy.
+_PUBLIC_WORDS = (
+    "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "
+    "in a column (numbers beyond its range, categories that it does not have, cells of another "
+    "type).",
+    "Give both the same units and codes, numbers with decimal points (12.5, not '12,5'), and the "
+    "same steps of a Pipeline",
+)
+_DECLARED_WORDS = (
+    "bounds or categories do not match X: about {share:.0%} of the private rows lie outside of "
+    "what is declared of a column (numbers beyond its bounds, or that can't be read; other "
+    "categories).",
+    "Declare bounds in the unit of the column, and categories as they are spelt and coded in X",
+)
+#: Keys of a fit's note about its ballots, whose weights do not apply to this count.
+_BALLOT_KEYS = ("people", "individualization")
+
+
+class CheckedEstimator(Protocol):
+    """Estimator whose fit begins with a check of its public rows."""
+
+    accountant: PrivacyAccountant
+    categories: Mapping[Hashable, Sequence[Hashable]] | None
+    check_public_rows: bool
+    epsilon: float | Mapping[str, float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicRowsCheck:
+    """Check of public rows, or of declared columns: a noisy count, charged like any release.
+
+    The count is the largest, over all columns, of the people whose cell lies outside of the ranges
+    and categories of the public rows; without public rows, outside of declared bounds and
+    categories. An owner counts the share of rows. Replacing one person changes it by 1 at most,
+    however many columns there are.
+
+    Attributes
+    ----------
+    n : int
+        Rows, or owners.
+    sigma : float or None
+        Noise on the count; None where there is no check.
+    share : float
+        Share of the fit's budget.
+    skipped : str
+        Reason for no check; empty if there is one.
+    count : float or None
+        The noisy count, once it is released.
+    is_declared : bool
+        True if declared bounds and categories are compared, and no public rows.
+    """
+
+    n: int
+    sigma: float | None = None
+    share: float = 0.0
+    skipped: str = ""
+    count: float | None = None
+    is_declared: bool = False
+
+    #: Index of its noise among the seeded releases of a fit, larger than any other.
+    NOISE_INDEX: ClassVar[int] = 2**31
+
+    @classmethod
+    def of(
+        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike | None, scope: Scope | None
+    ) -> PublicRowsCheck:
+        """Return the pending check of a fit of `n` rows, or owners: its noise and its price.
+
+        Without public rows, declared bounds and categories are compared.
+        """
+        check = cls(n=n, is_declared=X_public is None)
+        if not estimator.check_public_rows:
+            return replace(check, skipped="check_public_rows=False")
+        if isinstance(getattr(estimator, "reservation", None), Reservation):
+            return replace(check, skipped="all releases are drawn from a reservation")
+        if X_public is not None:
+            n_public, shape = _num_samples(X_public), getattr(X_public, "shape", (0,))
+            if math.prod(shape[1:]) * _false_alarm(n_public) > _FALSE_ALARM:
+                few = f"{n_public} public rows show too little of what there is"
+                return replace(check, skipped=few)
+        sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
+        share = share_of(estimator.accountant, NoisyCounts(sigma=sigma), scope)
+        if share > MOST_SHARE:
+            return replace(check, skipped=f"it would cost more than {MOST_SHARE:.0%} of the fit")
+        return replace(check, sigma=sigma, share=share)
+
+    @property
+    def remaining_share(self) -> float:
+        """Share of the fit's budget that remains for the fit."""
+        return share_after(self.share)
+
+    def release_count(
+        self,
+        estimator: CheckedEstimator,
+        totals: Callable[[], Mapping[Hashable, float]],
+        *,
+        scope: Scope | None,
+        random_state: int | np.random.SeedSequence | None,
+        note: Mapping[str, object],
+    ) -> PublicRowsCheck:
+        """Release the count; ValueError, with the cost spent, if it is over half of the people.
+
+        `totals` counts the people with cells outside of what is public, for each column.
+        """
+        if self.sigma is None:
+            return self
+        noisy, column = release_largest_count(
+            estimator.accountant,
+            totals(),
+            self.sigma,
+            random_state=random_state,
+            scope=scope,
+            note={
+                **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
+                "measured": _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE,
+                "n_counted": self.n,
+            },
+        )
+        if noisy > self.n / 2:
+            problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
+            raise ValueError(
+                f"{problem.format(share=min(max(noisy / self.n, 0), 1))} The fit would learn "
+                f"next to nothing; it was not begun, and {self.share:.2g} of what it may spend was "
+                f"paid for this check. {remedy}, or pass check_public_rows=False. "
+                f"The column is {column!r}. {NOT_FOR_PUBLICATION}"
+            )
+        return replace(self, count=noisy)
+
+    def __str__(self) -> str:
+        checked = "declared columns" if self.is_declared else "public rows"
+        if self.sigma is None:
+            return f"{checked} not checked: {self.skipped}"
+        return f"{checked} checked for {self.share:.2g} of the fit"
+
+
+def totals_outside(
+    X: ArrayLike,
+    X_public: ArrayLike,
+    people: People,
+    categories: Mapping[Hashable, Sequence[Hashable]] | None,
+    columns: Collection[Hashable] | None = None,
+) -> dict[Hashable, float]:
+    """Count the people whose cells are outside of the public ones, for each column.
+
+    Only some columns are compared if `columns` names them.
+    """
+    return people_outside(people, cells_outside(X, X_public, categories, columns))
+
+
+def people_outside(
+    people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
+) -> dict[Hashable, float]:
+    """Count the people whose cells a mask marks, for each column."""
+    return {name: float(people.total(outside.astype(np.float64))) for name, outside in masks}
+
+
+def _false_alarm(n_public: int) -> float:
+    """Compute the probability that matching public rows are refused, for a column of numbers.
+
+    New rows lie outside of the range of m others with a probability p that is drawn from the beta
+    distribution (2, m - 1); it is above x as often as a binomial (m, x) is at most 1.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
+    return float(binom.cdf(1, n_public, line) @ weights / weights.sum())

@@ -1,0 +1,315 @@
+"""Schema of public rows, by which private rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.tables._cells import column_cells
+from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._frames import (
+    as_objects,
+    as_table,
+    check_table,
+    column_names,
+    column_order,
+    columns_of,
+    container_kind,
+    make_frame,
+    public_table,
+    row_shape,
+)
+
+#: Largest numbers of rows and of cells of a sample.
+_SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
+
+
+class ReadRows(NamedTuple):
+    """Rows as read by a schema.
+
+    Attributes
+    ----------
+    table : table
+        The rows, with the public types.
+    misfits : dict of object to ndarray of shape (n_rows,)
+        Masks of cells that did not fit, or were missing where no public cell is. Private.
+    """
+
+    table: Any
+    misfits: dict[Any, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSchema:
+    """Names, order, types, categories and units of public rows, by which private rows are read.
+
+    A data type depends on all rows of a table: one row can turn numbers into objects or integers
+    into floats, or add a category. So private rows get the types of public ones. A cell that does
+    not fit becomes missing, in its own row alone. Only missing columns, and rows of another length,
+    are refused.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnSchema
+        One for each column; one for all columns of an array of numbers.
+    names : list or None
+        Names of the columns, if they have any.
+    container : {"pandas", "polars", "objects", "numbers", "column", "list", ""}
+        Kind of table: a data frame, an array, or where a row is one cell, such as a text, a column
+        or a list. "" for tables without types, which are not converted.
+    shape : tuple of int
+        Shape of a row.
+    sample : table or None
+        Sample of the public rows, as read; None if only kinds were declared.
+    fitted : bool, default=False
+        Whether it belongs to a fitted model, whose rows come without ``X_public``: for errors.
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    names: list[Any] | None
+    container: str
+    shape: tuple[int, ...]
+    sample: Any = None
+    fitted: bool = False
+
+    @classmethod
+    def of(
+        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
+    ) -> RowSchema:
+        """Describe public rows.
+
+        Parameters
+        ----------
+        X_public : table
+            Public rows.
+        categories : mapping of column to sequence, default=None
+            Categories that are public, whether rows show them or not.
+        """
+        schema = cls._without_sample(X_public, categories or {})
+        return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
+
+    @classmethod
+    def of_kinds(
+        cls,
+        X: ArrayLike,
+        is_number: Sequence[bool],
+        nullable: Sequence[bool] | None = None,
+        days: Mapping[Any, str] | None = None,
+    ) -> RowSchema:
+        """Describe rows by the kind of each column: number or text.
+
+        Missing cells stay missing: numbers are floats and may be NaN, texts None.
+
+        Parameters
+        ----------
+        X : table
+            Rows with these columns; their types are not read.
+        is_number : sequence of bool
+            Whether each column holds numbers.
+        nullable : sequence of bool, default=None
+            Whether missing cells of each column are no misfits. None: none are.
+        days : mapping of column to {"time", "duration"}, default=None
+            Columns whose cells are read as numbers of days.
+        """
+        container, names = container_kind(X), column_names(X)
+        keys = list(range(len(is_number)) if names is None else names)
+        nullable = len(is_number) * [False] if nullable is None else nullable
+        columns = tuple(
+            ColumnSchema.of_kind(
+                name, number, container, nullable=may_miss, days=(days or {}).get(name, "")
+            )
+            for name, number, may_miss in zip(keys, is_number, nullable, strict=True)
+        )
+        if container == "numbers" and all(is_number) and not days:
+            columns = (replace(columns[0], nullable=np.array(nullable)),)
+        elif container not in ("pandas", "polars"):
+            container = "objects"
+        return cls(columns, names, container, (len(is_number),))
+
+    @classmethod
+    def _without_sample(
+        cls, X_public: ArrayLike, declared: Mapping[Any, Sequence[Any]]
+    ) -> RowSchema:
+        check_table(X_public, "X_public", one_dimension=True)
+        container = container_kind(X_public)
+        if not container:
+            return cls((), None, "", ())
+        if container in ("column", "list"):
+            return cls((ColumnSchema.of(0, X_public),), None, container, ())
+        table = public_table(X_public, "X_public")
+        if container == "numbers":
+            return cls(
+                (ColumnSchema.of_numbers(table),), column_names(table), container, table.shape[1:]
+            )
+        names = column_names(table)
+        keys = list(range(table.shape[1]) if names is None else names)
+        columns = [
+            ColumnSchema.of(name, values, declared.get(name))
+            for name, values in zip(keys, columns_of(table), strict=True)
+        ]
+        return cls(tuple(columns), names, container, (len(columns),))
+
+    def of_fitted(self) -> RowSchema:
+        """Return the schema for the rows that a fitted model is asked about."""
+        return replace(self, fitted=True)
+
+    @property
+    def left_out(self) -> dict[Any, int]:
+        """Number of categories, by column, that a public type lists and no public row shows."""
+        return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
+
+    def match_columns(self, X: ArrayLike, name: str = "X") -> list[Any]:
+        """Return the columns of a table in the public order, by name where both have names.
+
+        Rows of more dimensions are flattened.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or there are others.
+        """
+        table = as_table(X, self.shape, name)
+        if isinstance(table, np.ndarray) and len(self.shape) > 1:
+            self._check_shape(table, name)
+            return list(table.reshape(len(table), -1).T)
+        columns = columns_of(table)
+        return [columns[index] for index in self._column_order(table, name)]
+
+    def order_frame(self, X: Any) -> Any:
+        """Return a data frame with its columns in the public order; other tables as they are."""
+        if self.names is None or not hasattr(X, "columns"):
+            return X
+        positions = self._column_order(X, "X")
+        return X if positions == sorted(positions) else _safe_indexing(X, positions, axis=1)
+
+    def _column_order(self, X: ArrayLike, name: str) -> list[int]:
+        return column_order(self.names, self.shape[0], X, name, fitted=self.fitted)
+
+    def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
+        """Convert rows to the order and the types of public rows.
+
+        Parameters
+        ----------
+        X : table
+            Private rows, or other public ones.
+        name : str
+            Name of the rows in errors.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or rows are of another length.
+        """
+        check_table(X, name, one_dimension=not self.shape)
+        if not self.container:
+            return ReadRows(X, {})
+        if not self.shape and (hasattr(X, "columns") or row_shape(X)):
+            raise ValueError(
+                f"{name} is a table, and {'the fit' if self.fitted else 'X_public'} had one cell a "
+                f"row, such as a text: pass one column, such as {name}['text'] of a data frame, or "
+                f"{name}[:, 0] of an array."
+            )
+        if self.container == "numbers":
+            return self._read_numbers(X, name)
+        if issparse(X):
+            raise ValueError(f"{name} is sparse, and X_public is not an array of numbers.")
+        cells, misfits = [], {}
+        columns = self.match_columns(X, name) if self.shape else [X]
+        for column, values in zip(self.columns, columns, strict=True):
+            plain = column.plain(values)
+            missing = column.missing(plain)
+            if missing.any() and not column.nullable:
+                misfits[column.name] = missing
+            cells.append(column.fill_missing(plain, missing))
+        return ReadRows(self._table(cells), misfits)
+
+    def read_queries(self, X: ArrayLike, name: str = "X") -> Any:
+        """Convert rows that a fitted model is asked about, public ones or private ones of a score.
+
+        Where a row is one text, nothing is left of a row whose text is missing: it is refused.
+        """
+        table, misfits = self.read(X, name)
+        if not self.shape and self.container and self.columns[0].kind == "text":
+            if column_cells(X).dtype.kind in "biufc":
+                raise ValueError(f"{name} is a column of numbers, and the fit had one of texts.")
+            if misfits:
+                (missing,) = misfits.values()
+                raise ValueError(
+                    f"{name} has {int(missing.sum())} cells that are no texts, and the fit had "
+                    f"none: pass {name}.fillna('') ({name}.fill_null('') of polars), or leave "
+                    f"these rows out. {NOT_FOR_PUBLICATION}"
+                )
+        return table
+
+    def _table(self, cells: list[NDArray[Any]]) -> Any:
+        if self.container in ("pandas", "polars"):
+            return make_frame(self.container, self.columns, cells)
+        columns = [as_objects(*pair) for pair in zip(self.columns, cells, strict=True)]
+        if self.shape:
+            return np.ascontiguousarray(np.stack(columns, axis=1))
+        return columns[0].tolist() if self.container == "list" else columns[0]
+
+    def _read_numbers(self, X: Any, name: str) -> ReadRows:
+        (column,) = self.columns
+        if issparse(X):
+            return self._read_sparse(X.tocsr(copy=True), name)
+        X = as_table(X, self.shape, name)
+        if not isinstance(X, np.ndarray):
+            X = np.stack([column_cells(cells) for cells in self.match_columns(X, name)], axis=1)
+        self._check_shape(X, name)
+        if column.is_read_unchanged(X):
+            return ReadRows(np.ascontiguousarray(X), {})
+        plain = column.plain(X.ravel()).reshape(len(X), -1)
+        missing = np.isnan(plain)
+        misfit = missing & ~column.nullable
+        misfits = {int(index): misfit[:, index] for index in np.flatnonzero(misfit.any(axis=0))}
+        if misfits and column.fill_value is not None:
+            plain = np.where(misfit, column.fill_value, plain)
+        return ReadRows(plain.astype(column.dtype).reshape(X.shape), misfits)
+
+    def _check_shape(self, X: NDArray[Any], name: str) -> None:
+        if X.shape[1:] == self.shape:
+            return
+        shapes = f" (a row has the shapes {self.shape} and {X.shape[1:]})"
+        n_columns = (*X.shape, 0)[1]
+        text = (
+            f"{name} has {n_columns} columns, and the fit had {self.shape[0]}"
+            if self.fitted
+            else f"X_public must have the columns of X: X_public has {self.shape[0]} features, and "
+            f"{name} has {n_columns}"
+        )
+        raise ValueError(f"{text}{shapes if len(self.shape) > 1 or X.ndim > 2 else ''}.")
+
+    def _read_sparse(self, X: Any, name: str) -> ReadRows:
+        """Convert a sparse table in place, to the one layout that its numbers have."""
+        (column,) = self.columns
+        self._check_shape(X, name)
+        X.sum_duplicates()
+        plain = column.plain(X.data)
+        misfit = np.isnan(plain) & ~np.broadcast_to(column.nullable, self.shape)[X.indices]
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        misfits = {}
+        for index in np.unique(X.indices[misfit]):
+            misfits[int(index)] = np.zeros(X.shape[0], dtype=bool)
+            misfits[int(index)][rows[misfit & (X.indices == index)]] = True
+        X.data = np.where(misfit, 0.0, plain).astype(column.dtype)
+        X.eliminate_zeros()
+        index_type = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
+        X.indices, X.indptr = X.indices.astype(index_type), X.indptr.astype(index_type)
+        return ReadRows(X, misfits)
+
+
+def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """Return evenly spaced public rows."""
+    n_rows = _num_samples(X_public)
+    n_sample = min(_SAMPLE_ROWS, max(_SAMPLE_CELLS // max(int(np.prod(shape)), 1), 2))
+    if n_rows <= n_sample:
+        return X_public
+    return _safe_indexing(X_public, np.linspace(0, n_rows - 1, n_sample).astype(int))

@@ -1,0 +1,57 @@
+"""Private rows that are another kind of table than the public rows: texts beside numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot.tables._cells import missing_cells, read_numbers
+from secretballot.tables._frames import as_table, columns_of, container_kind, row_shape
+
+_REMEDY = (
+    "Give both as they are before any step, with the steps inside of the estimator, such as "
+    "make_pipeline(TfidfVectorizer(), LogisticRegression()); or both after it."
+)
+
+
+def check_table_kinds(X: Any, X_public: Any) -> None:
+    """Raise ValueError if one of both tables holds numbers, and the other texts.
+
+    A column of private rows beside an array of public numbers is refused if not one of its cells
+    can be read as a number. Other misfits are left to the noisy check of public rows.
+    """
+    kinds = container_kind(X), container_kind(X_public)
+    if "" in kinds:
+        return
+    is_single = [kind in ("column", "list") for kind in kinds]
+    if is_single[0] != is_single[1] or (issparse(X) and kinds[1] != "numbers"):
+        raise ValueError(
+            f"X and X_public are tables of two kinds: X is {_described(X)}, and X_public is "
+            f"{_described(X_public)}. Nothing was released or spent. {_REMEDY}"
+        )
+    if kinds[1] != "numbers" or kinds[0] == "numbers":
+        return
+    table = as_table(X, None, "X")
+    if len(table.shape) != 2 or row_shape(table) != row_shape(X_public):
+        return  # refused elsewhere
+    for name, values in zip(
+        getattr(X, "columns", range(table.shape[1])), columns_of(table), strict=True
+    ):
+        if np.isnan(read_numbers(values)).all() and not missing_cells(values).all():
+            raise ValueError(
+                f"X and X_public are tables of two kinds: X_public is {_described(X_public)}, and "
+                f"no cell of the column {name!r} of X can be read as a number. Nothing was "
+                f"released or spent. {_REMEDY} {NOT_FOR_PUBLICATION}"
+            )
+
+
+def _described(X: Any) -> str:
+    if issparse(X):
+        return "a sparse matrix of numbers"
+    kind = container_kind(X)
+    if kind in ("column", "list"):
+        return "a single column, such as one of texts"
+    return "an array of numbers" if kind == "numbers" else "a table of several columns"

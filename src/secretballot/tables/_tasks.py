@@ -1,0 +1,148 @@
+"""Tasks on parts: what they return, also when they fail, quotes no private value."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Generic, TypeVar, cast
+from uuid import uuid4
+
+from secretballot._base._progress import ProgressTask
+from secretballot.tables._engine import Engine
+
+T = TypeVar("T")
+
+
+class PartError(ValueError):
+    """Fault of a part, in words that quote none of its values."""
+
+
+@contextmanager
+def target_errors(columns: str | list[str]) -> Iterator[None]:
+    """Raise errors of targets in words that quote none of them."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise PartError(
+            f"y={columns!r} has missing cells, or others than what is learned: the declared "
+            f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__}). Leave such "
+            "rows out of the parts, or name their class."
+        ) from None
+
+
+class _Silence:
+    """Context of tasks in which this process shows no warnings: a worker's log is read by others.
+
+    Filters of warnings belong to the process, and tasks may run in several threads of it: the
+    last one to end restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_running = threading.Lock(), 0
+        self._filters = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_running:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+            self._n_running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_running -= 1
+            if not self._n_running:
+                self._filters.__exit__(None, None, None)
+
+
+_SILENCE = _Silence()
+
+
+@dataclass(frozen=True)
+class _Result(Generic[T]):
+    """Result of a task, or the reason of its failure."""
+
+    index: int
+    value: T | None = None
+    error: str = ""
+
+
+def map_tasks(
+    engine: Engine, folder: str, function: Callable[[int], T], n_tasks: int, what: str
+) -> Iterator[tuple[int, T]]:
+    """Yield the number and the result of each task, in any order, each once.
+
+    Parameters
+    ----------
+    engine : Engine
+    folder : str
+        Folder that all workers can read. The function is left there for them, with all it holds.
+    function : callable
+        Function from the number of a task to its result.
+    n_tasks : int
+    what : str
+        What a task is about, for errors and progress: "part", for instance.
+
+    Raises
+    ------
+    ValueError
+        If a task failed. The message has the number of the task, and the type of the error.
+    """
+    import cloudpickle
+
+    path = os.path.join(folder, f"{uuid4().hex}.function")
+    with open(path, "wb") as file:
+        cloudpickle.dump(function, file)
+    done: set[int] = set()
+    try:
+        with ProgressTask(f"{what}s", n_tasks) as progress:
+            for result in engine.map(partial(_run, path), n_tasks):
+                assert isinstance(result, _Result)
+                if result.error:
+                    raise ValueError(f"{what} {result.index}: {result.error}")
+                if result.index not in done:
+                    done.add(result.index)
+                    progress.advance()
+                    yield result.index, cast("T", result.value)
+    finally:
+        os.remove(path)
+    if len(done) < n_tasks:
+        missing = min(set(range(n_tasks)) - done)
+        raise ValueError(f"{what} {missing}: the engine returned no result.")
+
+
+def _run(path: str, index: int) -> _Result[object]:
+    """Run one task on a worker. An error of another library may quote private values."""
+    try:
+        with _SILENCE:
+            return _Result(index, _function(path)(index))
+    except PartError as error:
+        return _Result(index, error=str(error))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # panics of Rust, for instance, are no exceptions
+        name = type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None:
+            name = f"{name} {errno.errorcode.get(error.errno, '')}".rstrip()
+        return _Result(index, error=f"{name} (its message may quote rows)")
+
+
+@lru_cache(maxsize=1)
+def _function(path: str) -> Callable[[int], object]:
+    try:
+        with open(path, "rb") as file:
+            function: Callable[[int], object] = pickle.load(file)
+    except OSError as error:
+        raise PartError(
+            f"a worker could not read scratch ({type(error).__name__}): give scratch=, a folder "
+            "that the client and all workers can read and write."
+        ) from None
+    return function
