@@ -14,13 +14,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SUBPACKAGES = [
     "accounting",
+    "costs",
     "datasets",
-    "divergences",
     "ensemble",
     "inspection",
+    "linear",
+    "measures",
     "mechanisms",
+    "parties",
     "quantification",
-    "scoring",
+    "tables",
     "testing",
 ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,7 @@ def named_classes(classes: ArrayLike) -> NDArray[Any]:
         raise ValueError(
             f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
         )
-    if len({isinstance(label, str | bytes) for label in classes}) > 1:
+    if len({isinstance(label, str | bytes) for label in cast("Iterable[object]", classes)}) > 1:
         raise ValueError(_MIXED.format(name="classes"))
     sorted_labels = sorted_classes(labels, "classes")
     if len(sorted_labels) != len(labels):

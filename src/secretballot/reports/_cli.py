@@ -123,7 +123,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         prog="secretballot", description="Differentially private learning by voting."
     )
     parser.add_argument("--version", action="version", version=f"secretballot {__version__}")
-    subjects = parser.add_subparsers(required=True, metavar="ledger", parser_class=new_parser)
+    subjects = parser.add_subparsers(  # type: ignore[call-overload]
+        required=True, metavar="ledger", parser_class=new_parser
+    )
     ledger = subjects.add_parser("ledger", help="administer a ledger, look at it and check it")
     commands = ledger.add_subparsers(required=True, metavar="command", parser_class=new_parser)
     for name, run, summary in (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from secretballot import mechanisms
 from secretballot._base._errors import BudgetExceededError
@@ -162,5 +163,4 @@ def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanis
     arguments: dict[str, Any] = dict(settings)
     if "relation" in parameters:
         arguments["relation"] = relation
-    mechanism: Mechanism = kinds[name](**arguments)
-    return mechanism
+    return cast("Callable[..., Mechanism]", kinds[name])(**arguments)
