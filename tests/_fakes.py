@@ -11,8 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant, RenyiCost
 
 
 def gaussian(rate):

@@ -21,8 +21,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from secretballot import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting import Reservation
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, Reservation
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax, Mechanism
 
 SIGMA, DELTA = 40.0, 1e-5

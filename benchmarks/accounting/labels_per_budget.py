@@ -37,8 +37,7 @@ import numpy as np
 from adult_votes import adult_votes
 from numpy.typing import NDArray
 
-from secretballot.accounting import RenyiCost, plan_rows
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
 ON_VOTES = ("exact", "whole")

@@ -17,8 +17,7 @@ from settings import DELTA, MECHANISMS, N_CLASSES, N_TEACHERS, Setting
 from votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
 
 from secretballot import ConfidentGNMax, Weighting
-from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, ORDERS, RenyiCost
 from secretballot.mechanisms import UNANSWERED
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import RenyiCost, plan_rows
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
 from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, TauVoting
 
 PUBLISHED: dict[str, Any] = {"conversion": "mironov", "orders": range(2, 51)}

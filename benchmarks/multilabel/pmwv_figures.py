@@ -35,8 +35,7 @@ from accountings import (
 )
 from numpy.typing import NDArray
 
-from secretballot.accounting import RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, RenyiCost
 from secretballot.costs._moves import Bound
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, count_ballots
 

@@ -44,8 +44,7 @@ from ballots import N_TEACHERS, SETS, Ballots, load_ballots
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from secretballot.accounting import RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, RenyiCost
 from secretballot.inspection import label_scores
 from secretballot.mechanisms import (
     BinaryVoting,

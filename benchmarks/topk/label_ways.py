@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, RenyiCost
 from secretballot.mechanisms import (
     BinaryVoting,
     ExponentialTopK,

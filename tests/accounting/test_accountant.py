@@ -14,6 +14,7 @@ from tests._fakes import (
 from tests.accounting.conftest import refused, room
 
 from secretballot.accounting import (
+    EVERYONE,
     ORDERS,
     LedgerError,
     PrivacyAccountant,
@@ -21,7 +22,6 @@ from secretballot.accounting import (
     RenyiCost,
     Scope,
 )
-from secretballot.costs._groups import EVERYONE
 
 # Levels and members
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pytest
 from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, calibrated, votes
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, RenyiCost
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import (
     BestOfCounts,

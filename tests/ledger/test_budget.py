@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from tests._fakes import gaussian
 
-from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import EVERYONE, ORDERS, BudgetExceededError, PrivacyAccountant
 from secretballot.costs._cost import best_order, renyi_budget
-from secretballot.costs._groups import EVERYONE
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import GaussianProportions
 

@@ -183,12 +183,12 @@ def test_scores_read_private_rows_as_fits_do(how):
     y = (ROWS["job"] == "pilot").astype(int).to_numpy()
     model.fit(ROWS, y, X_public=PublicData(POOL))
     for score in (model.score_private, model.confusion_private):
-        score(ROWS, y, sigma=20.0)
+        score(ROWS, y, sigma=5.0)
         counted = budget.counted
         for name, cell in (("job", "baker"), ("age", "n/a"), ("wage", 1j), ("count", None)):
             other, counts = replaced(name, cell), []
             for rows in (other, other[ROWS.columns[::-1]]):
-                score(rows, y, sigma=20.0)
+                score(rows, y, sigma=5.0)
                 counts.append(budget.counted)
             assert np.abs(counted - counts[0]).sum() <= 2
             assert (counts[0] == counts[1]).all()

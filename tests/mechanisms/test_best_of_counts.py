@@ -8,9 +8,8 @@ import pytest
 from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import EVERYONE, PrivacyAccountant
 from secretballot.costs import BoundedRange
-from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import BestOfCounts
 from secretballot.testing._outcome_laws import exact_divergence, outcome_law
 

@@ -5,7 +5,7 @@ import pytest
 from tests._fakes import calibrated
 
 from secretballot import BudgetExceededError, GNMax, PrivacyAccountant
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE
 
 RENYI = [("renyi", *each) for each in [(0.2, 30), (1.0, 1), (2.0, 2000)]]
 MU2 = [("gaussian", *each) for each in [(0.2, 3), (2.0, 200)]]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from secretballot import PrivacyAccountant
-from secretballot.accounting import ORDERS, plan_rows, price_plan
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, ORDERS, plan_rows, price_plan
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax
 
 FINITE = ORDERS[:-1]

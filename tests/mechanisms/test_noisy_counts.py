@@ -9,8 +9,7 @@ import pytest
 from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant
 from secretballot.mechanisms import NoisyCounts
 
 

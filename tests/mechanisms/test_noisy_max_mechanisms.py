@@ -13,10 +13,9 @@ from scipy import sparse
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from secretballot.accounting import ORDERS
+from secretballot.accounting import EVERYONE, ORDERS
 from secretballot.costs import NoisyBit
 from secretballot.costs._exact_max import max_log_probabilities
-from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 FINITE = ORDERS[:-1]

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
-from secretballot.accounting import ORDERS, PrivacyAccountant
+from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant
 from secretballot.costs._dirichlet import dirichlet_delta, dirichlet_renyi
-from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import (
     DirichletProportions,
     GaussianProportions,

@@ -11,9 +11,8 @@ from tests._fakes import calibrated
 from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
+from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.costs import Step
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs.integer import _integer_bit
 from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts
 from secretballot.costs.integer._skellam import skellam

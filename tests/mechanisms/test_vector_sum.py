@@ -10,8 +10,7 @@ from tests._fakes import calibrated
 from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.mechanisms import NoisyMargin, VectorSum
 
 

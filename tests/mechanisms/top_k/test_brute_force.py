@@ -14,8 +14,7 @@ from tests.mechanisms.top_k._neighbours import (
     shares,
 )
 
-from secretballot.accounting import ORDERS
-from secretballot.costs._groups import EVERYONE
+from secretballot.accounting import EVERYONE, ORDERS
 from secretballot.mechanisms import ExponentialTopK, LimitedDomainTopK, StableTopK
 from secretballot.testing import MechanismExample
 from secretballot.testing._outcome_laws import outcome_law
