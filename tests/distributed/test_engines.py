@@ -191,7 +191,8 @@ def test_frames_that_fail_are_named_by_type_alone(frame, client, tmp_path):
 KILLED = """
 import os, sys
 from tests.distributed._parts import OWNER, TARGET
-from secretballot.tables import Buckets, PrivateParts
+from secretballot.tables import PrivateParts
+from secretballot.tables._buckets import Buckets
 parts = PrivateParts(sys.argv[1], y=TARGET, owners=OWNER, scratch=sys.argv[2])
 buckets = Buckets.of(parts, ["a"], bytes(16))
 print(oct(os.stat(buckets.folder.path).st_mode & 0o777))

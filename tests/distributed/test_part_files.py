@@ -181,7 +181,8 @@ def test_whole_numbers_with_missing_cells_are_read_as_in_memory(folder):
 
 PERIODS = """
 import sys
-from secretballot.tables import Buckets, PrivateParts
+from secretballot.tables import PrivateParts
+from secretballot.tables._buckets import Buckets
 parts = PrivateParts(sys.argv[1], y="outcome", owners="person", scratch=sys.argv[2])
 buckets = Buckets.of(parts, ["c"], bytes(16))
 print({str(kind) for kind in buckets.map_rows(lambda rows: rows.frame["c"].dtype)})

@@ -115,7 +115,7 @@ def _scores() -> Any:
     student = LogisticRegression().fit(pool, (pool[:, 0] > 0).astype(int))
     settings = {"epsilon": 0.5, "random_state": 0}
     score = sb.score_private(accountant, y, student.predict(X), **settings)
-    confusion = sb.scoring.confusion_private(
+    confusion = sb.measures.confusion_private(
         accountant, y, student.predict(X), classes=[0, 1], **settings
     )
     return accountant, {"score": score, "confusion": confusion}
@@ -144,7 +144,7 @@ def _proportions(mechanism: str) -> Any:
 def _collaboration() -> Any:
     X, y, pool = _rows()
     parties = [
-        sb.collaboration.Party(
+        sb.parties.Party(
             DecisionTreeClassifier(max_depth=3, random_state=0),
             name=f"site {at}",
             accountant=_budget(),
@@ -153,7 +153,7 @@ def _collaboration() -> Any:
         ).fit(X[at::12], y[at::12])
         for at in range(12)
     ]
-    together = sb.collaboration.Collaboration(parties)
+    together = sb.parties.Collaboration(parties)
     agreement = together.agree(sb.GNMax, n_rows=20)
     answer = together.ask("site 0", pool[:20], agreement, random_state=0)
     return parties[1].accountant, {"labels": answer.labels, "sigma": agreement.mechanism.sigma}

@@ -305,7 +305,9 @@ _FORGOTTEN = """
 from pathlib import Path
 from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
-from secretballot.parties import Connection, Message, Server
+from secretballot.parties._connection import Connection
+from secretballot.parties._message import Message
+from secretballot.parties._server import Server
 
 def begin(stream):
     stream.receive(20)
