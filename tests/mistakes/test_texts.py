@@ -101,7 +101,9 @@ def test_the_remedy_of_a_table(fitted):
 
 def test_a_private_table_beside_public_texts():
     estimator = model()
-    with pytest.raises(ValueError, match="X is a table, and X_public had one cell a row"):
+    with pytest.raises(
+        ValueError, match="X is a table of several columns, and X_public is a single column"
+    ):
         estimator.fit(TABLES["frame"], LABELS, X_public=PublicData(pd.Series(PUBLIC)))
     assert not estimator.accountant.entries()
 
