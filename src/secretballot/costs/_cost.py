@@ -1,4 +1,4 @@
-"""Cost of a release: a Renyi curve on one shared grid of orders, and its conversion to epsilon."""
+"""Cost of a release, as a Renyi curve on the shared grid of orders or as mu^2, and its epsilon."""
 
 from __future__ import annotations
 
@@ -10,8 +10,47 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.costs._orders import ORDERS, Floats, Order, order_index
-from secretballot.costs._upward import add_down, add_up, sum_up
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._orders import GAUSSIAN, ORDERS, Floats, Order, order_index
+from secretballot.costs._threshold_search import bracket_threshold
+
+
+def add_up(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Add numbers, rounded up to the next float where the sum is not exact."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = a + b
+        # The exact error of the sum (Knuth); NaN at infinity.
+        added = total - a
+        error = (a - (total - added)) + (b - added)
+        return np.where(error > 0, np.nextafter(total, np.inf), total)
+
+
+def add_down(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Add numbers, rounded down to the next float where the sum is not exact."""
+    return -add_up(-np.asarray(first), -np.asarray(second))
+
+
+def sum_up(numbers: Floats) -> Floats:
+    """Compute an upper bound of the sum of non-negative numbers along the first axis."""
+    n_sums = max(len(numbers) - 1, 0)
+    rounding = 1 + n_sums * np.finfo(np.longdouble).eps
+    bound = np.sum(numbers, axis=0, dtype=np.longdouble) * rounding
+    total = np.asarray(np.sum(numbers, axis=0), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        # Multiples of the last place of a sum add up without rounding.
+        is_exact = (np.fmod(numbers, np.spacing(total)) == 0).all(axis=0)
+    upper = np.asarray(bound, dtype=np.float64)
+    upper = np.where(upper < bound, np.nextafter(upper, np.inf), upper)
+    return np.where(is_exact, total, upper)
+
+
+def sums_before(numbers: Floats) -> Floats:
+    """Compute an upper bound of the sum of all earlier numbers, for each non-negative number."""
+    before = np.zeros(len(numbers))
+    np.cumsum(numbers[:-1], out=before[1:])
+    return before * (1 + np.arange(len(numbers)) * np.finfo(float).eps)
+
 
 Conversion = Literal["cks", "mironov"]
 
@@ -311,3 +350,104 @@ def gate_budget(epsilon: float, delta: float, order: float) -> float:
     if math.isinf(order):
         return epsilon  # no conversion, no rounding
     return float(renyi_budget(epsilon, delta, order))
+
+
+#: Relative rounding of a budget, downwards.
+_BUDGET_ROUNDING = 1e-9
+
+
+class GaussianCost(Cost):
+    """The privacy cost of one release, or of each row of a batch: `mu2` and an approximation delta.
+
+    Up to `delta`, the pair N(0, 1) and N(mu, 1) dominates the release: its privacy profile lies, in
+    both directions, under ``delta + (1 - delta) * gaussian_delta(mu, epsilon)``.
+
+    Costs add up under fully adaptive composition, if each cost is fixed before its release.
+
+    Parameters
+    ----------
+    mu2 : array-like of shape (...)
+        Mu squared. Leading axes are a batch (the rows of an outcome).
+    delta : array-like of shape (...), default=0.0
+        Probability of failure on top.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or not a number.
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian Differential Privacy" (2022), Corollary 3.3. Adaptive budgets:
+    Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy" (2022);
+    Koskela, Tobaben and Honkela, "Individual Privacy Accounting with Gaussian Differential
+    Privacy" (2023).
+
+    Examples
+    --------
+    >>> from secretballot.accounting import GaussianCost
+    >>> vector = GaussianCost(2 / 40**2)
+    >>> round(float((100 * vector).epsilon(delta=1e-5)), 3)
+    1.356
+    """
+
+    __slots__ = ()
+    _n_amounts = 1
+
+    def __init__(self, mu2: ArrayLike, delta: ArrayLike = 0.0) -> None:
+        self._set(np.asarray(mu2, dtype=np.float64)[..., None], delta, "mu2")
+
+    @classmethod
+    def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+        """Make the cost whose mu^2 is the one entry of `curve`."""
+        return cls(curve[..., 0], delta)
+
+    @property
+    def mu2(self) -> Floats:
+        """Mu squared, of the batch's shape."""
+        return np.asarray(self.curve[..., 0])
+
+    def at(self, order: Order) -> float | Floats:
+        """Return mu^2, the amount that a Gaussian budget counts."""
+        if order != GAUSSIAN:
+            raise ValueError(f"order={order!r}: a Gaussian cost has {GAUSSIAN!r} only.")
+        return plain(self.curve[..., 0])
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Return itself, or an infinite cost beside too little approximation delta."""
+        if float(self.delta) > approximation_delta:
+            return GaussianCost(np.inf, approximation_delta)
+        return GaussianCost(self.mu2, approximation_delta)
+
+    def epsilon(self, delta: float) -> float | Floats:
+        """Compute the least epsilon at `delta`, rounded up; infinite if there is none.
+
+        After an adaptive run the guarantee is the budget's: the costs depend on released outcomes.
+        """
+        mu2, failure = np.broadcast_arrays(self.mu2, self.delta)
+        spare = np.asarray((delta - failure) / (1 - np.minimum(failure, 0.5)))
+        return plain(np.asarray(np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare)))
+
+    def __repr__(self) -> str:
+        if self.shape:
+            return f"<GaussianCost of {self.shape} releases>"
+        return f"<GaussianCost: mu^2 {float(self.mu2):.4g}, delta {float(self.delta):.3g}>"
+
+
+def gaussian_budget(epsilon: float, delta: float, approximation_delta: float) -> float:
+    """Compute the largest mu^2 that is (epsilon, delta)-private, rounded down; 0 if none is."""
+    spare = (delta - approximation_delta) / (1 - approximation_delta)
+    if not spare > 0:
+        return 0.0
+    within, _ = bracket_threshold(lambda mu: float(gaussian_delta(mu, epsilon)) > spare)
+    return within**2 * (1 - _BUDGET_ROUNDING)
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    if mu == 0 and delta >= 0:
+        return 0.0
+    if not delta > 0 or not np.isfinite(mu):
+        return float("inf")
+    if float(gaussian_delta(mu, 0.0)) <= delta:
+        return 0.0
+    return bracket_threshold(lambda epsilon: float(gaussian_delta(mu, epsilon)) <= delta)[1]

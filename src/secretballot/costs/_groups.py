@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from operator import add
 
-from secretballot.costs._cost import Cost, RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
 from secretballot.costs._orders import GAUSSIAN, Order
 
 #: Group of a cost that all levels of a budget pay alike: a name in charges, not a level. (A budget

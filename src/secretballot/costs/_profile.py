@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from secretballot._base._cached_property import cached_property
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import GaussianCost, RenyiCost
 from secretballot.costs._orders import ORDERS, Floats
 from secretballot.costs._threshold_search import bracket_zero
 

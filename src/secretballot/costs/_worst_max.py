@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, owens_t
 
-from secretballot.costs._bit import gaussian_bound, log_density, mills_ratio, worst_bit
-from secretballot.costs._divergence import cell_bound, log_moments
+from secretballot.costs._divergence import (
+    cell_bound,
+    gaussian_bound,
+    log_density,
+    log_moments,
+    mills_ratio,
+    worst_bit,
+)
 from secretballot.costs._orders import ORDERS, Floats, order_array
 
 #: The ratios of the table: each 4 % above the one before.

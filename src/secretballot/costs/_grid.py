@@ -1,4 +1,4 @@
-"""Value functions of the game on a grid of privacy losses.
+"""Value functions of the game on a grid of privacy losses, and simple moves on it.
 
 The state of the game is u = Q/P = e^-l, the likelihood ratio of the outcomes so far. Its value V(u)
 is convex in u with 0 <= V <= 1, V(0) = 1, and increases with the loss l. All approximations err
@@ -15,6 +15,7 @@ from functools import cache
 from typing import cast
 
 import numpy as np
+from scipy.special import ndtr
 
 from secretballot.costs._orders import Floats
 
@@ -225,3 +226,81 @@ def sum_outcomes(
             else:
                 out += np.multiply(values.shifted(offset), weight, out=scratch)
     return out
+
+
+_BLOCK = 4096  # nodes worked on together, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class ChoiceMove:
+    """The best of finitely many laws; their first outcome is the positive one.
+
+    V is convex, so smaller shifts of a bit or a maximum are worse and not among the laws. Unless
+    `told_apart`, any outcome may be the positive one.
+    """
+
+    stencils: tuple[tuple[Stencil, ...], ...]
+    told_apart: bool = True
+
+    @classmethod
+    def from_laws(
+        cls, log_p: Floats, loss: Floats, grid: LossGrid, told_apart: bool = True
+    ) -> ChoiceMove:
+        """Build the move from probabilities and losses, one row per law."""
+        laws = zip(loss.tolist(), np.exp(log_p).tolist(), strict=True)
+        return cls(tuple(tuple(map(grid.stencil, *law)) for law in laws), told_apart)
+
+    @property
+    def pad(self) -> int:
+        offsets = [abs(stencil.offset) for law in self.stencils for stencil in law]
+        return max(offsets, default=0) + 3
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute the value of the best law."""
+        if not self.told_apart:
+            positive = negative = larger_value(positive, negative)
+        value = np.full_like(positive.shifted(0), -np.inf)
+        for start in range(0, positive.n_nodes, _BLOCK):
+            part = value[..., start : start + _BLOCK]
+            out, scratch = np.empty_like(part), np.empty_like(part)
+            yes, no = (values.block(start, part.shape[-1]) for values in (positive, negative))
+            for first, *other_stencils in self.stencils:
+                terms = [(yes, first), *((no, stencil) for stencil in other_stencils)]
+                np.maximum(part, sum_outcomes(terms, out, scratch), out=part)
+        return value
+
+
+_FURTHEST = 8.5  # standard deviations; what lies beyond is added
+
+
+@dataclass(frozen=True)
+class GaussianPairMove:
+    """N(0, 1) against N(ratio, 1); exact at the nodes (docs/theory/game.md)."""
+
+    ratio: float
+    grid: LossGrid
+
+    @property
+    def _half(self) -> int:
+        return int(np.ceil((self.ratio**2 / 2 + _FURTHEST * self.ratio) / self.grid.step)) + 1
+
+    @property
+    def pad(self) -> int:
+        return self._half + 1
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute the value at the nodes written to."""
+        after = larger_value(positive, negative)
+        half, step, ratio = self._half, after.step, self.ratio
+        z = step * np.arange(-half, half + 1)
+        stick = ndtr(ratio / 2 - np.abs(z) / ratio) - np.exp(np.abs(z)) * ndtr(
+            -ratio / 2 - np.abs(z) / ratio
+        )
+        # e^z T(z): the stick at -|z|, less 1 - e^z, is e^z times that at |z|.
+        kernel = np.maximum(stick, 0.0) * np.exp(np.minimum(z, 0.0))
+        slopes = after.slopes()
+        jumps = slopes[..., 1:] - slopes[..., :-1] * np.exp(-step)
+        start = after.pad - 1 - half
+        jumps = jumps[..., start : start + after.n_nodes + 2 * half]
+        gain = np.apply_along_axis(np.correlate, -1, jumps, kernel, "valid")
+        return np.asarray(after.shifted(0) + np.maximum(gain, 0.0) + 2 * ndtr(-_FURTHEST))

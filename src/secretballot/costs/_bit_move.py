@@ -1,4 +1,4 @@
-"""A noisy bit in the game: the adversary chooses its gap."""
+"""Noisy bits and noisy vectors in the game: of a bit the adversary chooses the gap."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from secretballot.costs._moves import NoisyBit
+from secretballot.costs._game import Play, play_of
+from secretballot.costs._grid import GaussianPairMove, LossGrid, PaddedValues, Stencil, sum_outcomes
+from secretballot.costs._law import NoisyBit, NoisyVector
 from secretballot.costs._orders import Floats
-from secretballot.costs.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
-from secretballot.costs.moves._play import Play
 
 #: Standardised gaps beyond this are not searched: they add less than Phi(-_FURTHEST) a move.
 _FURTHEST = 8.5
@@ -211,8 +211,25 @@ class BitPlay(Play[NoisyBit]):
         return 1, self.loss_scale**2
 
 
-class StableTestPlay(BitPlay):
-    """The test of a stable set: it is silent, not revealing, where it does not fail."""
+class VectorPlay(Play[NoisyVector]):
+    """A vector with Gaussian noise."""
 
-    def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
-        return np.maximum(best, delta + (1 - delta) * silent)
+    is_vector = True
+
+    @property
+    def noisy_shift(self) -> float:
+        return self.move.ratio
+
+    @property
+    def loss_variance(self) -> float:
+        return self.move.ratio**2
+
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GaussianPairMove:
+        return GaussianPairMove(self.move.ratio, grid)
+
+    def estimate_share(self, n_moves: float, delta: float) -> float:
+        return 1.0
+
+
+play_of.register(NoisyBit, BitPlay)
+play_of.register(NoisyVector, VectorPlay)
