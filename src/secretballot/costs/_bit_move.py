@@ -36,7 +36,6 @@ class GapCells:
 
     @classmethod
     def between(cls, gaps: Floats, ratio: float, grid: LossGrid) -> GapCells:
-        """Build the cells between neighbouring gaps."""
         up = log_ndtr(gaps) - log_ndtr(gaps - ratio)
         down = log_ndtr(-gaps) - log_ndtr(ratio - gaps)
         outcomes = grid.stencils(up, ndtr(gaps)), grid.stencils(down, ndtr(-gaps))
@@ -59,7 +58,6 @@ class GapCells:
     def best(
         self, positive: PaddedValues, negative: PaddedValues, slopes: Sequence[Floats]
     ) -> Floats:
-        """Compute an upper bound of the value of the best gap in the cells."""
         best = np.full_like(positive.shifted(0), -np.inf)
         out, scratch = np.empty_like(best), np.empty_like(best)
         for first, second in self.stencils:
@@ -83,10 +81,7 @@ class GapCells:
 
 @dataclass(frozen=True)
 class BitMove:
-    """The best of all gaps x for q = Phi(x - ratio), bounded from above.
-
-    The proof of the bound is in docs/theory/game.md ("A noisy bit").
-    """
+    """The best of all gaps, bounded from above: docs/theory/game.md, "A noisy bit"."""
 
     inner: Sequence[GapCells]
     outer: Sequence[GapCells]
@@ -99,11 +94,6 @@ class BitMove:
         return max(reach, (len(self.envelopes[0]) // 2 + 3) * self.stride)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute an upper bound of the value of the best gap.
-
-        Where a positive bit continues otherwise than a negative one, the neighbour may make either
-        likelier.
-        """
         value = self._best(positive, negative)
         if positive is not negative:
             np.maximum(value, self._best(negative, positive), out=value)
@@ -197,8 +187,6 @@ def highest_tent(z: Floats, shift: float, least: Floats | float, most: Floats | 
 
 
 class BitPlay(Play[NoisyBit]):
-    """A noisy bit: the adversary chooses its gap."""
-
     @property
     def noisy_shift(self) -> float:
         return self.move.shift / self.move.scale
@@ -212,8 +200,6 @@ class BitPlay(Play[NoisyBit]):
 
 
 class VectorPlay(Play[NoisyVector]):
-    """A vector with Gaussian noise."""
-
     is_vector = True
 
     @property

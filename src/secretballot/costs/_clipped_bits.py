@@ -167,12 +167,9 @@ def _full(tau: float, norm: Norm) -> int:
 
 @lru_cache(maxsize=256)
 def moved_squares(tau: float, n_labels: int | None, norm: Norm) -> Floats:
-    """Compute squared changes of the labels' sums by replacing one ballot, shape (n_pairs, 2).
-
-    Columns sum the squares of labels that move by more than the weight of a clipped ballot, and of
-    the other labels. No pair of ballots exceeds another in both. The largest sum of a row is the
-    largest squared distance of two ballots. Without `n_labels` it holds for any number.
-    """
+    """Compute squared changes of the labels' sums by replacing one ballot, shape (n_pairs, 2)."""
+    # Columns sum the squares of labels that move by more than the weight of a clipped ballot, and
+    # of the others. No pair of ballots exceeds another in both.
     full = _full(tau, norm)
     beyond = float(clipped_weight(full + 1, tau, norm))
     if n_labels is None or n_labels >= 2 * (full + 1):
@@ -224,10 +221,7 @@ class SmallBits:
 
 @dataclass(frozen=True)
 class SmallBitsMove:
-    """The best of all gaps, bit after bit, bounded from above by noisy numbers.
-
-    The proof of the bound is in docs/theory/game.md ("Many small bits").
-    """
+    """The best of all gaps, bounded from above: docs/theory/game.md, "Many small bits"."""
 
     bit: BitMove
     bits: SmallBits
@@ -239,7 +233,6 @@ class SmallBitsMove:
         return max(self.bit.pad, number.pad)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute an upper bound of the value of the best gaps at the nodes written to."""
         value = larger_value(positive, negative).shifted(0)
         for n_left in range(self.bits.n_bits, 0, -1):
             # Beyond the nodes V is continued as by `ValueFunction`.
@@ -287,8 +280,6 @@ class SmallBitsMove:
 
 
 class SmallBitsPlay(Play[SmallBits]):
-    """Many small noisy bits in a row."""
-
     @property
     def loss_scale(self) -> float:
         return self.move.ratio
@@ -364,7 +355,6 @@ def _bit_bound(move: ClippedBits) -> _BitBound | None:
 
 
 def _ballot_bits(move: ClippedBits) -> tuple[Node, ...]:
-    """Build the bits of one ballot for each of its sizes."""
     sizes = move.single_ballot_bits(_MOST_SIZES)
     first = (
         Node("bits", play_of(NoisyBit(scale=1.0, shift=ratio)), n_bits, ())

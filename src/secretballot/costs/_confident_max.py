@@ -38,11 +38,7 @@ _BLOCK_VALUES = 1_000_000
 
 
 def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
-    """Compute log probabilities of "not answered" and of each winner behind a threshold.
-
-    `top` is the distance of the largest count from the threshold over the noise on it; `win` has
-    the log probabilities of the winners, shape (..., n_classes).
-    """
+    """Compute log probabilities of "not answered" and of each winner behind a threshold."""
     gap = np.asarray(top, dtype=np.float64)[..., None]
     return np.concatenate([log_ndtr(-gap), log_ndtr(gap) + win], axis=-1)
 
@@ -270,10 +266,7 @@ class ConfidentMove:
 
 @lru_cache(maxsize=64)
 def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
-    """Compute log P and log Q of all pairs of neighbours, and if some are too far for the vote.
-
-    Up to the classes' names, so that gaps of the data are not negative.
-    """
+    """Compute log P, log Q of all pairs of neighbours, and if some are too far for the vote."""
     n_ballots = round(move.n_votes / move.weight)
     moves = np.arange(1, move.ballots + 1)
     votes = np.arange((n_ballots + 1) // 2, n_ballots + 1)
@@ -294,8 +287,6 @@ def confident_variance(move: ConfidentMax) -> float:
 
 
 class ConfidentPlay(Play[ConfidentMax]):
-    """A noisy maximum of two classes behind a threshold, as one move."""
-
     positive_is_answer = True
 
     @property

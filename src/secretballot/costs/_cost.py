@@ -312,21 +312,16 @@ def _overhead(orders: Floats, delta: ArrayLike, conversion: str) -> Floats:
 def epsilon_at_orders(
     curve: ArrayLike, orders: ArrayLike, delta: ArrayLike, conversion: str = "cks"
 ) -> Floats:
-    """Compute the epsilon, at least 0, that each order certifies at ``delta``.
-
-    With divergence r at order a, ``"cks"`` is eps = r + log((a - 1)/a) - (log delta + log a)/(a -
-    1), ``"mironov"`` eps = r + log(1/delta)/(a - 1) (see `RenyiCost.epsilon`).
-    """
+    """Compute the epsilon, at least 0, that each order certifies at ``delta``."""
+    # With divergence r at order a, "cks" is eps = r + log((a - 1)/a) - (log delta + log a)/(a - 1),
+    # "mironov" eps = r + log(1/delta)/(a - 1).
     at = np.asarray(orders, dtype=np.float64)
     return np.maximum(np.asarray(curve) + _overhead(at, delta, conversion), 0.0)
 
 
 def renyi_budget(epsilon: ArrayLike, delta: ArrayLike, orders: ArrayLike) -> Floats:
-    """Compute the largest divergence at each order that converts to ``epsilon`` at ``delta``.
-
-    The inverse of `epsilon_at_orders` with ``"cks"``, rounded down; negative where an order
-    can't certify ``epsilon`` even for an empty release.
-    """
+    """Compute the largest divergence at each order that converts to ``epsilon`` at ``delta``."""
+    # Rounded down; negative where an order can't certify epsilon even for an empty release.
     at = np.asarray(orders, dtype=np.float64)
     allowed = np.asarray(epsilon, dtype=np.float64) - _overhead(at, delta, "cks")
     return allowed - 1e-12 * np.abs(allowed)

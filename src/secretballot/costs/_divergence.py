@@ -26,21 +26,16 @@ _THIRD_DERIVATIVE = 2.0
 
 
 def round_up(ratio: ArrayLike) -> Floats:
-    """Compute the factor that lifts a divergence above its float error.
-
-    Log ratios of neighbours that are `ratio` noise scales apart are differences of logarithms:
-    their relative error grows as `ratio` shrinks.
-    """
+    """Compute the factor that lifts a divergence above its float error."""
+    # Log ratios of neighbours that are `ratio` noise scales apart are differences of logarithms:
+    # their relative error grows as `ratio` shrinks.
     return 1 + 1e-11 + 1e-13 / np.maximum(ratio, 1e-12)
 
 
 def curve_at_orders(
     orders: tuple[float, ...] | None, shift: float, at_finite: Callable[[Floats], Floats]
 ) -> Floats:
-    """Evaluate a worst case at finite orders; at infinity it is infinite, or 0 without a shift.
-
-    The array is read-only: callers cache it.
-    """
+    """Evaluate a worst case, read-only; at order infinity it is infinite, or 0 without a shift."""
     order = order_array(orders)
     curve = np.full(len(order), np.inf if shift > 0 else 0.0)
     finite = np.isfinite(order)
@@ -51,10 +46,7 @@ def curve_at_orders(
 
 
 def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute the Renyi divergence D(P || Q) over the last axis of the log probabilities.
-
-    `orders` ascend; the last may be infinity. The result has shape (..., n_orders).
-    """
+    """Compute the Renyi divergence D(P || Q) over the last axis, at ascending orders."""
     gap = log_p - log_q
     n_finite = len(orders) - int(np.isinf(orders[-1]))
     out = np.empty((*gap.shape[:-1], len(orders)))
@@ -67,10 +59,7 @@ def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
 
 
 def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute (a - 1) D = log sum q (p/q)^a, at least 0, for finite orders a.
-
-    Outcomes are on the last axis; the other axes broadcast against `orders`.
-    """
+    """Compute (a - 1) D = log sum q (p/q)^a, at least 0; outcomes are on the last axis."""
     # With L = log(p/q): sum q (p/q)^a - 1 = sum q (e^(a L) - 1) - a sum q (e^L - 1), because p and
     # q sum to 1. Both sums have the same rounding of L, so small divergences keep their digits.
     gap = log_p - log_q
@@ -96,11 +85,7 @@ def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
 
 
 def largest_divergence(data: Floats, neighbours: Floats) -> Floats:
-    """Compute the largest divergence between rows and their neighbours, in both directions.
-
-    Log probabilities of neighbours have shape (n_rows, n_neighbours, n_outcomes), those of the data
-    broadcast against them. The result has shape (n_rows, n_orders).
-    """
+    """Compute the largest divergence of rows and neighbours, either way: (n_rows, n_orders)."""
     data = np.broadcast_to(data, neighbours.shape)
     log_p = np.concatenate([data, neighbours], axis=1)
     log_q = np.concatenate([neighbours, data], axis=1)
@@ -112,10 +97,7 @@ def largest_divergence(data: Floats, neighbours: Floats) -> Floats:
 
 
 def largest_log_moment(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute the maximum of (a - 1) D_a(P || Q) over each row's candidates, at finite orders.
-
-    `log_p` and `log_q` have shape (n_rows, n_candidates, n_outcomes).
-    """
+    """Compute the maximum of (a - 1) D_a(P || Q) over candidates, (n_rows, n, n_outcomes)."""
     # (a - 1) D_a is convex in a: between two orders it lies below its chord. All candidates are
     # evaluated at every tenth order. Between those only the leaders at either end are, and
     # candidates whose chord rises above the leaders.
@@ -201,10 +183,7 @@ def has_ballot(votes: Floats, weight: ArrayLike, total: ArrayLike) -> NDArray[np
 
 
 def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Floats:
-    """Compute D(P || Q), rounded up, of bits that are 1 with probability Phi(x) and Phi(y).
-
-    Shape (..., n_orders). `x` and `y` are gaps over the standard deviation of the noise.
-    """
+    """Compute D(P || Q), rounded up, of bits that are 1 with probability Phi(x) and Phi(y)."""
     gap, other = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     divergence = renyi_divergence(bit_logs(gap), bit_logs(other), orders)
     return divergence * round_up(np.abs(gap - other))[..., None]
@@ -213,11 +192,9 @@ def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Float
 def exact_bit(
     gap: ArrayLike, ratio: float, *, can_widen: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Compute the cost of a noisy bit at known gaps: both neighbours, both directions.
-
-    `gap`, shape (n_rows,), and its largest change `ratio` are in standard deviations of the noise.
-    `can_widen` marks rows that have a neighbour with a wider gap; unanimous votes have none.
-    """
+    """Compute the cost of a noisy bit at known gaps: both neighbours, both directions."""
+    # Gaps and their largest change `ratio` are in standard deviations of the noise. `can_widen`
+    # marks rows that have a neighbour with a wider gap; unanimous votes have none.
     x = np.abs(np.asarray(gap, dtype=np.float64))
     out = np.empty((len(x), len(ORDERS)))
     for start in range(0, len(x), _BLOCK):
@@ -240,11 +217,8 @@ def gaussian_bound(ratio: float, orders: Floats = ORDERS) -> Floats:
 
 @lru_cache(maxsize=4096)
 def worst_bit(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
-    """Bound the largest cost of a noisy bit over all gaps, to a relative 1e-9.
-
-    `ratio` is the change of the gap between neighbours over the noise. The bound is at most the
-    Gaussian one, and infinite at order infinity.
-    """
+    """Bound the largest cost of a noisy bit over all gaps, to a relative 1e-9."""
+    # At most the Gaussian cost; infinite at order infinity.
     return curve_at_orders(orders, ratio, partial(_search, ratio))
 
 
@@ -285,7 +259,7 @@ def _search(ratio: float, orders: Floats) -> Floats:
 
 
 def bit_logs(x: Floats) -> Floats:
-    """Compute log probabilities of a noisy bit's two outcomes at standardised gaps."""
+    """Compute log probabilities of the outcomes 1 and 0 at standardised gaps."""
     return np.stack([log_ndtr(x), log_ndtr(-x)], axis=-1)
 
 

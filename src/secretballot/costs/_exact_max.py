@@ -65,7 +65,6 @@ class Quadrature:
 
     @classmethod
     def nodes(cls, scaled: Floats, ratio: float) -> NDArray[np.int64]:
-        """Compute the number of nodes that each row needs."""
         n_classes = scaled.shape[1]
         # The highest peak solves t = (c - 1) phi(t)/Phi(t), and sqrt(2 log c) + 1 is beyond it.
         high = scaled.max(axis=1) + ratio + np.sqrt(2 * np.log(n_classes)) + 1 + _REACH
@@ -74,20 +73,16 @@ class Quadrature:
 
     @classmethod
     def fits(cls, scaled: Floats, ratio: float) -> NDArray[np.bool_]:
-        """Check which rows have a grid that is small enough to be evaluated."""
         nodes = cls.nodes(scaled, ratio)
         return (nodes <= _MOST_NODES) & (ratio * nodes <= 40 * _MOST_NODES)
 
     def log_probabilities(self) -> Floats:
-        """Compute the log probabilities of the rows themselves, shape (n_rows, n_classes)."""
+        """Compute the log probabilities of the rows themselves, (n_rows, n_classes)."""
         terms, top = _terms(self._x, self._others, 0.0)
         return np.asarray(np.log(terms.sum(axis=-1)) + top + np.log(self.step))
 
     def neighbours(self) -> Floats:
-        """Compute the log probabilities of all neighbours, shape (n_rows, n_classes**2, n_classes).
-
-        At position i * n_classes + j a ballot moves from class i to class j.
-        """
+        """Compute those of all neighbours: at i * n_classes + j a ballot moves from i to j."""
         n_rows, n_classes, n_nodes = self._x.shape
         loses = np.exp(log_ndtr(self._x + self._ratio) - self._log_cdf)  # F_i with a ballot less
         gains = np.exp(log_ndtr(self._x - self._ratio) - self._log_cdf)  # F_j with one more
@@ -131,7 +126,6 @@ class LevelQuadrature:
 
     @property
     def fits(self) -> bool:
-        """True if the grid is small enough to be evaluated."""
         return self.n_nodes <= _MOST_LEVEL_NODES and len(self.sizes) <= _MOST_LEVELS
 
     def _evaluate(self) -> None:
@@ -145,7 +139,7 @@ class LevelQuadrature:
         self._others = total - self._log_cdf
 
     def log_probabilities(self) -> Floats:
-        """Compute the log probability of one class of each level, shape (n_levels,)."""
+        """Compute the log probability of one class of each level."""
         self._evaluate()
         terms, top = _terms(self._x, self._others, 0.0)
         return np.asarray(np.log(terms.sum(axis=-1)) + top + math.log(self.step))
@@ -207,11 +201,7 @@ _BLOCK_VALUES = 2_000_000
 
 
 def several_ballots(log_probabilities: Floats, ratio: float) -> Floats:
-    """Bound the cost of a noisy maximum for all neighbours who move several ballots.
-
-    `log_probabilities` of the winners on the data have shape (n_rows, n_classes). `ratio` is the
-    weight of all moved ballots together over the noise on a count.
-    """
+    """Bound the cost for all neighbours who move several ballots, of this weight together."""
     logs = np.sort(log_probabilities, axis=1)
     return bound_from_loss(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio)
 
@@ -309,7 +299,6 @@ def papernot_bound(
     counts: Floats,
     sigma: float,
     weight: float = 1.0,
-    orders: Floats = ORDERS,
     n_classes: int | None = None,
 ) -> Floats:
     """Compute the data-dependent bound of Papernot et al. for a noisy maximum, in one direction.
@@ -323,24 +312,7 @@ def papernot_bound(
     """
     noise = sigma / weight
     votes = np.asarray(counts, dtype=np.float64) / weight
-    return bound_of_loss(log_losses(votes, noise, n_classes)[:, None], noise, orders)
-
-
-def log_losses(votes: Floats, noise: float, n_classes: int | None = None) -> Floats:
-    """Bound the log probability q of each row that the largest count does not win."""
-    top = votes.argmax(axis=1)
-    behind = votes[np.arange(len(votes)), top][:, None] - votes
-    log_wins = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
-    log_wins[np.arange(len(votes)), top] = -np.inf
-    log_q = np.logaddexp.reduce(log_wins, axis=1)
-    if n_classes is not None and n_classes > votes.shape[1]:
-        unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
-        log_q = np.logaddexp(log_q, unseen + math.log(n_classes - votes.shape[1]))
-    return np.asarray(log_q)
-
-
-def bound_of_loss(log_q: Floats, noise: float, orders: Floats) -> Floats:
-    """Compute the bound from log q and the orders, which broadcast."""
+    log_q, orders = _log_losses(votes, noise, n_classes)[:, None], ORDERS
     independent = orders / noise**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mu2 = noise * np.sqrt(-log_q)
@@ -365,14 +337,24 @@ def bound_of_loss(log_q: Floats, noise: float, orders: Floats) -> Floats:
     return np.where(valid, np.minimum(bound, independent), independent)
 
 
+def _log_losses(votes: Floats, noise: float, n_classes: int | None) -> Floats:
+    """Bound the log probability q of each row that the largest count does not win."""
+    top = votes.argmax(axis=1)
+    behind = votes[np.arange(len(votes)), top][:, None] - votes
+    log_wins = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
+    log_wins[np.arange(len(votes)), top] = -np.inf
+    log_q = np.logaddexp.reduce(log_wins, axis=1)
+    if n_classes is not None and n_classes > votes.shape[1]:
+        unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
+        log_q = np.logaddexp(log_q, unseen + math.log(n_classes - votes.shape[1]))
+    return np.asarray(log_q)
+
+
 _BLOCK_VALUES = 2_000_000
 
 
 def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
-    """Compute the log probability that each class wins, with noise of `sigma` on each count.
-
-    Shape (n_rows, n_classes), with a relative precision of about 1e-13 however small.
-    """
+    """Compute the log probability that each class wins, to 1e-13 however small."""
     scaled = np.asarray(counts, dtype=np.float64) / sigma
     return Quadrature(scaled, 0.0).log_probabilities()
 
@@ -429,10 +411,7 @@ def _exact_block(scaled: Floats, ratio: float) -> Floats:
 
 
 def largest_normal(log_rate: Floats) -> Floats:
-    """Transform log(E/m), E ~ Exp(1), into the largest of m standard normals, without overflow.
-
-    For m = 0 it is -inf.
-    """
+    """Transform log(E/m), E ~ Exp(1), into the largest of m standard normals; -inf for m = 0."""
     rate = np.exp(np.minimum(log_rate, 700.0))
     small = rate < 1e-8
     log_tail = np.where(small, log_rate - rate / 2, np.log(-np.expm1(-np.where(small, 1.0, rate))))
@@ -453,10 +432,7 @@ def level_quadrature(counts: Floats, n_classes: int, sigma: float, ratio: float)
 def exact_level_max(
     counts: Floats, n_classes: int, sigma: float, weight: float = 1.0, ballots: int = 1
 ) -> Floats:
-    """Compute `exact_max` of very many classes; those beyond the columns of `counts` have no votes.
-
-    A neighbour's ballot may move to a class without votes.
-    """
+    """Compute `exact_max` of very many classes; those beyond the columns have no votes."""
     votes = np.asarray(counts, dtype=np.float64)
     ratio = ballots * weight / sigma
     worst = worst_max(ratio)

@@ -16,52 +16,6 @@ from secretballot.costs._law import Law, Move
 from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._orders import Floats
 
-_ROWS = np.log([1, 2, 4, 10, 30, 100, 300, 1000, 20_000])
-_QUANTILES = -ndtri([1e-4, 1e-6, 5e-8, 1e-10, 1e-12])
-
-#: Shares of the noisy counts' mu^2 that plans of two classes cost, by rows and by their delta.
-TWO_CLASSES = np.array(
-    [
-        [1.000, 1.001, 1.001, 1.008, 1.012],
-        [0.861, 0.900, 0.915, 0.937, 0.947],
-        [0.766, 0.797, 0.816, 0.848, 0.867],
-        [0.697, 0.712, 0.722, 0.741, 0.754],
-        [0.6604, 0.6659, 0.6694, 0.6765, 0.6818],
-        [0.6449, 0.6470, 0.6481, 0.6503, 0.6520],
-        [0.6396, 0.6409, 0.6413, 0.6421, 0.6426],
-        [0.6373, 0.6386, 0.6386, 0.6389, 0.6391],
-        [0.6383, 0.6384, 0.6386, 0.6387, 0.6388],
-    ]
-)
-
-#: The same for three and more classes.
-MORE_CLASSES = TWO_CLASSES + np.array(
-    [
-        [0.000, 0.000, 0.000, 0.000, 0.000],
-        [0.006, 0.024, 0.029, 0.052, 0.050],
-        [0.007, 0.011, 0.016, 0.036, 0.036],
-        [0.008, 0.009, 0.010, 0.012, 0.015],
-        [0.009, 0.009, 0.0095, 0.0096, 0.0097],
-        [0.009, 0.009, 0.0094, 0.0096, 0.0098],
-        [0.0098, 0.0098, 0.0096, 0.0093, 0.0092],
-        [0.0098, 0.0098, 0.0096, 0.0093, 0.0092],
-        [0.0100, 0.0101, 0.0101, 0.0103, 0.0103],
-    ]
-)
-
-
-def interpolate_share(n_moves: float, delta: float, shares: Floats = TWO_CLASSES) -> float | None:
-    """Interpolate the share of its noisy numbers' mu^2 that a plan costs beside `delta`.
-
-    None outside of the table.
-    """
-    if n_moves < 1 or not 0 < delta < 1:
-        return None
-    quantile = float(-ndtri(delta))
-    by_rows = [np.interp(quantile, _QUANTILES, row) for row in shares]
-    return float(np.interp(math.log(n_moves), _ROWS, by_rows))
-
-
 M_co = TypeVar("M_co", covariant=True)
 
 
@@ -78,11 +32,7 @@ class GameMove(Protocol):
 
 @dataclass(frozen=True)
 class Play(Generic[M_co]):
-    """Base class: a kind of move in the game.
-
-    A subclass needs `noisy_shift` and `on_grid`, and is registered with `play_of`. Nothing else in
-    this layer knows the kinds of moves.
-    """
+    """Kind of move in the game. A subclass needs `noisy_shift` and `on_grid`, and is registered."""
 
     #: A positive outcome is an answer, even if no step follows it.
     positive_is_answer: ClassVar[bool] = False
@@ -116,27 +66,19 @@ class Play(Generic[M_co]):
         return node
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
-        """Build the worst case over all data; None if the move has no effect.
-
-        Gaps that are tried are `spacing` shifts apart. Standardised gaps up to `zone` are searched
-        one by one.
-        """
+        """Build the worst case over all data; None if the move has no effect."""
+        # Standardised gaps are tried `spacing` shifts apart, up to `zone` one by one.
         raise NotImplementedError
 
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
-        """Compute the value of a move that fails, and reveals everything, with `delta`.
-
-        `best` is its value if it cannot fail, `silent` the value if it reveals nothing.
-        """
+        """Compute the value of a move that fails, and reveals everything, with `delta`."""
+        # `best` is its value if it cannot fail, `silent` the value if it reveals nothing.
         del silent
         return np.asarray(delta + (1 - delta) * best)
 
     @property
     def bits(self) -> tuple[float, float] | None:
-        """Number and squared shift of noisy bits that cost as much in long plans; None if unknown.
-
-        Laws of several kinds of such moves are estimated together.
-        """
+        """Number and squared shift of noisy bits that cost as much in long plans, if known."""
         return None
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
@@ -170,16 +112,13 @@ class Node:
         return self.play.expand(self)
 
     def with_move(self, move: Move) -> Node:
-        """Replace the move."""
         return replace(self, play=play_of(move))
 
     def fail(self, best: Floats, silent: Floats) -> Floats:
-        """Compute the value of the move with its chance of failure (`Play.fail`)."""
         return best if self.delta == 0 else self.play.fail(self.delta, best, silent)
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Loss scale and loss variance that a grid has to cover."""
         if self.either:
             sizes = [(*node.reach, node.times) for node in self.either]
             # The loss beyond the ends of a grid counts once for each of many bits.
@@ -199,7 +138,6 @@ def play_of(move: Move) -> Play[Move]:
 
 
 def has_play(move: Move) -> bool:
-    """Check that the kind of a move is registered."""
     return play_of.dispatch(type(move)) is not play_of.dispatch(object)
 
 
@@ -212,11 +150,7 @@ def all_nodes(tree: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
 
 
 def build_tree(law: Law) -> tuple[Node, ...]:
-    """Build the tree of a law's moves.
-
-    ValueError if a step follows one that isn't there, or can't be shared out among its repetitions;
-    TypeError if its move has no play.
-    """
+    """Build the tree of a law's moves; refuse a law that has no game."""
     names = {None, *(step.name for step in law)}
     for step in law:
         if not has_play(step.move):
@@ -230,7 +164,6 @@ def build_tree(law: Law) -> tuple[Node, ...]:
 
 
 def _followers(law: Law, name: str | None, times: int) -> tuple[Node, ...]:
-    """Build the nodes that follow a step, which is made so many times."""
     nodes = []
     for step in law:
         if step.after == name:
@@ -354,7 +287,6 @@ class RowGame:
         return replace(value, values=gaussian_delta(ratio, -value.losses))
 
     def end(self) -> ValueFunction:
-        """Compute the value at the end of the game."""
         sizes = (self._variance, self._loss_scale) if self._loss_scale else (4.0, 1.0)
         return self.grid.final_value(*self.grid.node_range(*sizes))
 
@@ -381,3 +313,46 @@ class RowGame:
             return node.play.on_grid(self.grid, self._fineness.gaps, zone)
 
         return play_row(self._tree, after, span or self.span(n_rows), build_move, count_answers)
+
+
+_ROWS = np.log([1, 2, 4, 10, 30, 100, 300, 1000, 20_000])
+_QUANTILES = -ndtri([1e-4, 1e-6, 5e-8, 1e-10, 1e-12])
+
+#: Shares of the noisy counts' mu^2 that plans of two classes cost, by rows and by their delta.
+TWO_CLASSES = np.array(
+    [
+        [1.000, 1.001, 1.001, 1.008, 1.012],
+        [0.861, 0.900, 0.915, 0.937, 0.947],
+        [0.766, 0.797, 0.816, 0.848, 0.867],
+        [0.697, 0.712, 0.722, 0.741, 0.754],
+        [0.6604, 0.6659, 0.6694, 0.6765, 0.6818],
+        [0.6449, 0.6470, 0.6481, 0.6503, 0.6520],
+        [0.6396, 0.6409, 0.6413, 0.6421, 0.6426],
+        [0.6373, 0.6386, 0.6386, 0.6389, 0.6391],
+        [0.6383, 0.6384, 0.6386, 0.6387, 0.6388],
+    ]
+)
+
+#: The same for three and more classes.
+MORE_CLASSES = TWO_CLASSES + np.array(
+    [
+        [0.000, 0.000, 0.000, 0.000, 0.000],
+        [0.006, 0.024, 0.029, 0.052, 0.050],
+        [0.007, 0.011, 0.016, 0.036, 0.036],
+        [0.008, 0.009, 0.010, 0.012, 0.015],
+        [0.009, 0.009, 0.0095, 0.0096, 0.0097],
+        [0.009, 0.009, 0.0094, 0.0096, 0.0098],
+        [0.0098, 0.0098, 0.0096, 0.0093, 0.0092],
+        [0.0098, 0.0098, 0.0096, 0.0093, 0.0092],
+        [0.0100, 0.0101, 0.0101, 0.0103, 0.0103],
+    ]
+)
+
+
+def interpolate_share(n_moves: float, delta: float, shares: Floats = TWO_CLASSES) -> float | None:
+    """Interpolate the share of its noisy numbers' mu^2 that a plan costs; None off the table."""
+    if n_moves < 1 or not 0 < delta < 1:
+        return None
+    quantile = float(-ndtri(delta))
+    by_rows = [np.interp(quantile, _QUANTILES, row) for row in shares]
+    return float(np.interp(math.log(n_moves), _ROWS, by_rows))

@@ -31,7 +31,6 @@ class Fineness:
     gaps: float
 
     def coarser(self, losses: float, gaps: float | None = None) -> Fineness:
-        """Multiply the distances."""
         return Fineness(self.losses * losses, self.gaps * (losses if gaps is None else gaps))
 
 
@@ -55,11 +54,10 @@ class LossGrid:
     step: float
 
     def stencil(self, shift: float, probability: float) -> Stencil:
-        """Compute the weights of an outcome that has `probability` and shifts the loss."""
         return self.stencils(np.array([shift]), np.array([probability]))[0]
 
     def stencils(self, shifts: Floats, probabilities: Floats) -> list[Stencil]:
-        """Compute the weights of many outcomes, each as `stencil` does."""
+        """Compute the weights of outcomes that have `probabilities` and shift the loss."""
         offsets = np.floor(shifts / self.step)
         remainders = shifts - offsets * self.step
         weights = np.expm1(self.step - remainders) / math.expm1(self.step)
@@ -89,7 +87,6 @@ class ValueFunction:
 
     @property
     def losses(self) -> Floats:
-        """Privacy losses at the nodes."""
         return self.grid.step * (self.first + np.arange(self.values.shape[-1], dtype=np.float64))
 
     def on_nodes(self, low: int, high: int) -> Floats:
@@ -149,12 +146,10 @@ class PaddedValues:
 
     @classmethod
     def from_function(cls, function: ValueFunction, low: int, high: int, pad: int) -> PaddedValues:
-        """Pad the values of a function at the nodes [low, high)."""
         values = function.on_nodes(low - pad, high + pad)
         return cls(values, pad, high - low, function.grid.step)
 
     def block(self, start: int, n_nodes: int) -> PaddedValues:
-        """Select a part of the nodes that a step writes to."""
         values = self.values[..., start : start + n_nodes + 2 * self.pad]
         return replace(self, values=values, n_nodes=n_nodes)
 
@@ -168,11 +163,8 @@ class PaddedValues:
         return np.asarray(np.diff(self.values, axis=-1) / -np.expm1(-self.step))
 
     def slope_jumps(self, stride: int, half: int) -> tuple[Floats, Floats]:
-        """Compute every `stride`-th value, and the jumps of the slope there.
-
-        The jumps are u times those of dV/du, at nodes from `half` before the first to `half` after
-        the last, which lies beyond the nodes written to.
-        """
+        """Compute every `stride`-th value, and the jumps of the slope there, times u."""
+        # From `half` nodes before the first to `half` after the last, beyond those written to.
         n_coarse = (self.n_nodes - 1) // stride + 2
         start = self.pad - (half + 1) * stride
         stop = start + (n_coarse + 2 * half + 2) * stride
@@ -191,11 +183,7 @@ class PaddedValues:
 
 
 def larger_value(positive: PaddedValues, negative: PaddedValues) -> PaddedValues:
-    """Compute the larger of two values at each node, for moves whose outcomes are not told apart.
-
-    It is convex and bounds what follows any outcome, so a move before it bounds the move before
-    the two.
-    """
+    """Bound what follows any outcome, for moves whose outcomes are not told apart; convex."""
     if positive is negative:
         return positive
     return replace(positive, values=np.maximum(positive.values, negative.values))
@@ -256,7 +244,6 @@ class ChoiceMove:
         return max(offsets, default=0) + 3
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute the value of the best law."""
         if not self.told_apart:
             positive = negative = larger_value(positive, negative)
         value = np.full_like(positive.shifted(0), -np.inf)
@@ -289,7 +276,6 @@ class GaussianPairMove:
         return self._half + 1
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute the value at the nodes written to."""
         after = larger_value(positive, negative)
         half, step, ratio = self._half, after.step, self.ratio
         z = step * np.arange(-half, half + 1)

@@ -110,6 +110,5 @@ def parts_cost(charges: Costs, level: str) -> Cost | None:
 
 
 def is_part(group: str, level: str) -> bool:
-    """Test if a group is a part of a level."""
     owner, part = split_group(group)
     return owner == level and bool(part)

@@ -100,10 +100,7 @@ class IntegerCounts(NoisyVector):
 def worst_integer_bit(
     variance: float, moved: int, orders: tuple[float, ...] | None = None
 ) -> Floats:
-    """Compute the largest cost of the sign of an integer with Skellam noise, rounded up.
-
-    `moved` is the change between neighbours. At order infinity the cost is infinite.
-    """
+    """Compute the largest cost of the sign of an integer with Skellam noise, rounded up."""
     return curve_at_orders(orders, moved, partial(_curve, _largest_bit, variance, moved))
 
 
@@ -175,11 +172,8 @@ def _log_shift(table: Skellam, moved: int, orders: Floats) -> Floats:
 
 @lru_cache(maxsize=4096)
 def gaussian_ratio(variance: float, moved: int) -> float:
-    """Compute the shift of the Gaussian pair that dominates a moved integer with Skellam noise.
-
-    Rounded up, in standard deviations. For small moves it is about
-    moved / sqrt(variance) (1 + 1 / (6 variance)).
-    """
+    """Compute the shift of the Gaussian pair that dominates a moved integer, rounded up."""
+    # For small moves it is about moved / sqrt(variance) (1 + 1 / (6 variance)) standard deviations.
     if not moved:
         return 0.0
     table = skellam(variance, int(np.ceil(19 * np.sqrt(variance))) + 200 + 2 * moved)
@@ -261,10 +255,7 @@ def worst_integer_max(
 
 @dataclass(frozen=True)
 class Cells:
-    """Ranges of gaps n_i - n_j and of levels z - n_j, as their first and last; levels in steps.
-
-    Neighbouring cells share their ends.
-    """
+    """First and last of ranges of gaps n_i - n_j and of levels z - n_j; neighbours share ends."""
 
     gap: tuple[Ints, Ints]
     level: tuple[Ints, Ints]
@@ -284,17 +275,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class TailSums:
-    """Probabilities of i and j from a level on, at some gaps.
-
-    Of each gap, the first step, and the values from each step on, on the data and on the neighbour.
-    """
+    """Probabilities of i and j from each step on, for data and neighbour, at some gaps."""
 
     gaps: Ints
     starts: Ints
     values: Floats
 
     def at(self, gap: Ints, level: Ints) -> Floats:
-        """Look up the probabilities from a level on, shape (2, 2, n_gaps)."""
         row = np.searchsorted(self.gaps, gap)
         place = np.clip(level - self.starts[row], 0, self.values.shape[-1] - 1)
         return np.asarray(self.values[:, :, row, place])
@@ -379,10 +366,7 @@ class WinnerSearch:
         return out[0], out[1]
 
     def _winners(self, gap: Ints, tie_to: int) -> tuple[Ints, Floats]:
-        """Compute for each gap its first step, and the probabilities of i and j from each step on.
-
-        The latter on the data and on the neighbour, shape (2, 2, n_gaps, n_steps).
-        """
+        """Compute the first step of gaps, and i and j from each on, (2, 2, n_gaps, n_steps)."""
         moved, step, beside = self._moved, self._step, len(_NODES) // 2
         n_steps = (self._low + self._high + 2 * moved) // step + 2 * beside
         # From where one of i and j is always above, as far up as either can be.
@@ -399,10 +383,7 @@ class WinnerSearch:
         return start, out
 
     def _split(self, cells: Cells, tie_to: int) -> tuple[Floats, Floats, Floats]:
-        """Bound i and j between two levels: the largest q, and the ends of log p/q.
-
-        The largest q is 0 if the levels are the same.
-        """
+        """Bound i and j between two levels: the largest q, and the ends of log p/q."""
         (first, last), w = cells.gap, self._moved
         begin, end = (self._step * level for level in cells.level)
         top, n_levels = end - 1, end - begin

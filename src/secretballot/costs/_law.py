@@ -28,7 +28,6 @@ _MOST_CLASSES = 1_000
 
 
 def check_bound(bound: str) -> None:
-    """Refuse an unknown name of a bound."""
     if bound not in get_args(Bound):
         raise ValueError(f"bound={bound!r} is unknown; use one of {', '.join(get_args(Bound))}.")
 
@@ -264,10 +263,8 @@ class PlannedMechanism(Protocol):
 
 
 def worst_case_cost(law: Law, order: float | None = None) -> RenyiCost:
-    """Compute the most a row can cost under `law`: all steps begun as often as possible.
-
-    With `order` only that order is computed and the others are infinite, which is sound and fast.
-    """
+    """Compute the most a row can cost: all steps begun as often as possible."""
+    # With `order` only that order is computed and the others are infinite, which is sound and fast.
     orders = None if order is None else (float(order),)
     total, delta = np.zeros(len(order_array(orders))), own_delta(law)
     for step in law:
@@ -287,11 +284,8 @@ def own_delta(law: Law) -> float:
 def realised_cost(
     law: Law, executed: Mapping[str, Floats], state: Mapping[str, Floats] | None
 ) -> RenyiCost:
-    """Compute the cost of each row's begun steps: exact by their `state`, or at worst.
-
-    `executed` has the number of times that each step was begun, shape (n_rows,), or marks the
-    labels of a `LabelsMove` that were, (n_rows, n_labels).
-    """
+    """Compute the cost of each row's begun steps: exact by their `state`, or at worst."""
+    # `executed` counts a step's executions, or marks a `LabelsMove`'s labels, (n_rows, n_labels).
     if not state:
         return _realised_at_worst(law, executed)
     n_rows = len(next(iter(executed.values())))
@@ -335,7 +329,7 @@ def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
 
 
 def _distinct_rows(table: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Compute distinct rows and the position of each row among them, faster than `np.unique`."""
+    """Compute distinct rows and the position of each row among them, faster than numpy."""
     order = np.lexsort(table.T)
     ordered, first = table[order], np.ones(len(table), dtype=bool)
     first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)

@@ -28,10 +28,7 @@ _MOVES: dict[str, type[Move]] = {kind.__name__: kind for kind in (NoisyBit, Nois
 
 @dataclass(frozen=True, eq=False)
 class GapRecord:
-    """Number of releases of one move by the gap of their votes, in whole ballots.
-
-    The last number includes wider gaps.
-    """
+    """Number of releases of a move by gap in whole ballots; the last includes wider gaps."""
 
     move: Move
     gap_counts: NDArray[np.int64]
@@ -93,7 +90,6 @@ def dump_gap_records(records: list[GapRecord]) -> str:
 
 
 def load_gap_records(text: str) -> list[GapRecord]:
-    """Read records that `dump_gap_records` wrote."""
     records = []
     for record in json.loads(text):
         fields = dict(record["move"])
@@ -146,7 +142,6 @@ class GapCosts:
 
     @property
     def widest(self) -> int:
-        """Last gap with a cost of its own."""
         return len(self.costs) - 1
 
     @property
@@ -155,11 +150,8 @@ class GapCosts:
         return int(np.flatnonzero(self.costs >= self.costs[0])[-1])
 
     def cost_after_replacing(self, gap_counts: NDArray[np.int64], n_ballots: int) -> Floats:
-        """For each k up to `n_ballots`, bound the total cost of all releases if k ballots differ.
-
-        `gap_counts` has the number of releases with each gap. Each of the k ballots narrows every
-        gap by at most `shift`; a gap that may close costs the most.
-        """
+        """Bound the cost of all releases if k ballots differ, for each k up to `n_ballots`."""
+        # Each ballot narrows every gap by at most `shift`; a gap that may close costs the most.
         counts = gap_counts.astype(np.float64)
         total = np.empty(n_ballots + 1)
         for k in range(n_ballots + 1):
@@ -204,7 +196,6 @@ class Margin:
 
     @property
     def typical(self) -> float:
-        """Guessed margin of typical votes."""
         return 2 * _TYPICAL * self.furthest
 
     @cached_property
@@ -238,10 +229,7 @@ class Margin:
         return np.asarray(margins[first] + np.clip(part, 0.0, 1.0) * step)
 
     def margin_of(self, gap_counts: Sequence[NDArray[np.int64]]) -> float:
-        """Compute the margin of releases, which one replaced ballot changes by at most 1.
-
-        `gap_counts` has the number of releases with each gap, for each kind.
-        """
+        """Compute the margin of releases, which one replaced ballot changes by at most 1."""
         total = np.zeros(self.furthest + 1)
         for costs, counts in zip(self.gap_costs, gap_counts, strict=True):
             total += costs.cost_after_replacing(counts, self.furthest)

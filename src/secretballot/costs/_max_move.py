@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -60,17 +61,8 @@ class Region:
         return 8e-4 * float(_density(self.beyond + 0.1))
 
 
-@dataclass(frozen=True)
-class SquareKernels:
-    """Bounds of e^z T(z) at the corners of some squares, which are 0 at all other nodes.
-
-    Attributes
-    ----------
-    squares : ndarray of shape (n_squares,)
-        Numbers of the squares.
-    nodes : slice
-    values : ndarray of shape (n_squares, 4, n_nodes)
-    """
+class SquareKernels(NamedTuple):
+    """Bounds of e^z T(z) at the corners of some squares; 0 at all other nodes."""
 
     squares: NDArray[np.intp]
     nodes: slice
@@ -104,11 +96,9 @@ def _largest_product(order: int, a: list[Floats], b: list[Floats]) -> Floats:
 
 
 def _smoothness(low: Floats, size: float, ratio: float) -> tuple[Floats, Floats]:
-    """Bound the third and fourth derivatives of the probability that i wins, or that j does.
-
-    Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
-    phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
-    """
+    """Bound the third and fourth derivatives of the probability that i wins, or that j does."""
+    # Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
+    # phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
     least, most = low.T - ratio, low.T + size + ratio
     root = np.sqrt(2)
     total = _largest_derivatives((least[0] + least[1]) / root, (most[0] + most[1]) / root)
@@ -150,10 +140,8 @@ def _largest_eigenvalue(uu: Floats, uv: Floats, vv: Floats) -> Floats:
 
 
 def _curvature(u: Floats, v: Floats, ratio: float) -> tuple[Floats, Floats]:
-    """Bound the second derivatives of e^z T from below, by -a - b |e^z - 1|; return a and b.
-
-    The argument is in docs/theory/game.md ("Curvature of the hockey stick").
-    """
+    """Bound second derivatives of e^z T by -a - b |e^z - 1| from below; return a and b."""
+    # docs/theory/game.md, "Curvature of the hockey stick".
     i_wins, i_wins_moved = _hessian(u, v), _hessian(u - ratio, v + ratio)
     change = [moved - unmoved for moved, unmoved in zip(i_wins_moved, i_wins, strict=True)]
     j_wins, j_wins_moved = _hessian(v, u), _hessian(v + ratio, u - ratio)
@@ -244,12 +232,9 @@ def _largest_loss(log_p: Floats, log_q: Floats) -> Floats:
 
 
 def _caps(least: Floats, most: Floats, ratio: float, z: Floats) -> Floats:
-    """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses).
-
-    T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
-    wins" and of "j doesn't win"; both grow with u and fall with v. They are given by the
-    `three_way_logs` of the corners where they are least and most.
-    """
+    """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses)."""
+    # T is at most the larger of the tents at the gaps that have the probabilities of "i wins" and
+    # of "j doesn't win"; both grow with u and fall with v, so corners bound them.
     shift = float(np.sqrt(2)) * ratio
     return np.maximum(
         highest_tent(z, shift, _gap(least, 0), _gap(most, 0)),
@@ -298,11 +283,8 @@ def _margins(curvature: Floats, size: float, z: Floats) -> Floats:
 
 @lru_cache(maxsize=32)
 def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
-    """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction.
-
-    Kernels have shape (n_kernels, 2 * half + 1). The correction is added to the tent of the noisy
-    bit with shift sqrt(2) `ratio`, where `ratio` is w/sigma of the ballot that moves.
-    """
+    """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction."""
+    # The correction is added to the tent of the noisy bit with shift sqrt(2) `ratio`.
     shift = float(np.sqrt(2)) * ratio
     low, sizes = _cut(ratio, region)
     beyond = region.beyond
@@ -338,10 +320,8 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
 
 
 def _bit_correction(z: Floats, shift: float, region: Region) -> Floats:
-    """Bound e^z times the addition of a rare third outcome to the tent of a noisy bit.
-
-    The argument is in docs/theory/game.md ("A rare third outcome").
-    """
+    """Bound e^z times what a rare third outcome adds to the tent of a noisy bit."""
+    # docs/theory/game.md, "A rare third outcome".
     most = region.beyond + shift
     width = region.rare_third / float(_density(most + 0.1))
     gap = np.linspace(-width / 2, most, 2001)
@@ -383,10 +363,9 @@ _LEAST_ZONE = 0.3125
 
 @dataclass(frozen=True)
 class MaxMove:
-    """The best of all (u, v) of `_plane`, bounded from above.
+    """The best of all (u, v), bounded from above; never above the pair with shift sqrt(2) r.
 
-    The proof of the bound is in docs/theory/game.md ("A noisy maximum of three or more
-    classes"). The bound is never above the `GaussianPairMove` with shift sqrt(2) r.
+    Proof: docs/theory/game.md, "A noisy maximum of three or more classes".
     """
 
     bit: BitMove
@@ -400,7 +379,6 @@ class MaxMove:
         return max(self.bit.pad, self.gaussian.pad, (len(self.correction) // 2 + 3) * self.stride)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute an upper bound of the value of the best pair of gaps."""
         after = larger_value(positive, negative)
         half = len(self.correction) // 2
         coarse, jumps = after.slope_jumps(self.stride, half)
@@ -416,11 +394,9 @@ class MaxMove:
 
 
 def _largest_gain(jumps: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floats:
-    """Compute the largest gain of any kernel, in groups of the same reach.
-
-    In single precision, which is twice as fast: sums of at most some hundred products that are
-    never negative err by less than what is added in the end.
-    """
+    """Compute the largest gain of any kernel, in groups of the same reach."""
+    # In single precision, twice as fast: sums of some hundred products that are never negative err
+    # by less than `_SINGLE` adds.
     n_nodes = jumps.shape[-1] - 2 * max(reach for _, reach in kernels)
     out = np.zeros((*jumps.shape[:-1], n_nodes))
     for row in np.ndindex(out.shape[:-1]):
@@ -455,10 +431,7 @@ def _group_by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
 def max_move(
     ratio: float, grid: LossGrid, spacing: float, zone: float
 ) -> MaxMove | GaussianPairMove:
-    """Build the move with gaps as for `bit_move`, and squares of about twice that side.
-
-    Where one ballot weighs almost as much as the noise the noisy counts are the bound.
-    """
+    """Build the move with gaps as for `bit_move`, and squares of about twice that side."""
     shift = float(np.sqrt(2)) * ratio
     if shift > 1:
         return GaussianPairMove(shift, grid)
@@ -472,15 +445,11 @@ def max_move(
 
 
 class MaxPlay(Play[NoisyMax]):
-    """A noisy maximum: of two classes a noisy bit, of more the adversary chooses two gaps."""
-
     @property
     def _is_gaussian(self) -> bool:
-        """True if the move is priced as the noisy counts behind it.
-
-        That several ballots move like one heavy ballot at worst is proven for Renyi divergences,
-        not for every convex V.
-        """
+        """True if the move is priced as the noisy counts behind it."""
+        # That several ballots move like one heavy ballot at worst is proven for Renyi divergences,
+        # not for every convex V.
         move = self.move
         return move.bound == "papernot" or (move.ballots > 1 and move.n_classes != 2)
 

@@ -83,10 +83,7 @@ _TAIL, _MORE = 20.0, 100
 
 @dataclass(frozen=True, eq=False)
 class Skellam:
-    """Log probabilities of Skellam noise of mean 0, at -reach, ..., reach.
-
-    `log_cdf`, of "at most", has full relative precision in both tails.
-    """
+    """Log probabilities at -reach, ..., reach; `log_cdf` ("at most") is precise in both tails."""
 
     variance: float
     reach: int
@@ -94,11 +91,9 @@ class Skellam:
     log_cdf: Floats
 
     def pmf_at(self, k: ArrayLike) -> Floats:
-        """Look up log P(N = k)."""
         return np.asarray(self.log_pmf[self._place(k)])
 
     def cdf_at(self, k: ArrayLike) -> Floats:
-        """Look up log P(N <= k)."""
         return np.asarray(self.log_cdf[self._place(k)])
 
     def _place(self, k: ArrayLike) -> NDArray[np.int64]:
@@ -137,11 +132,6 @@ def skellam(variance: float, reach: int) -> Skellam:
 def draw_skellam(
     variance: float, shape: int | tuple[int, ...], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw Skellam numbers by inversion, with tail probabilities as small as 2^-128.
-
-    Probabilities have a relative error of some 1e-13, and 1e-11 at a variance of 1e8. (Numpy's
-    Poisson numbers have 1e-9 at a mean of 500,000.)
-    """
     # The size of a number is the number of tails P(|N| >= k) above a uniform number of 128 bits.
     tails = _tails(variance)
     sizes = (3, shape) if isinstance(shape, int) else (3, *shape)
@@ -161,10 +151,7 @@ def _tails(variance: float) -> Floats:
 
 
 def winner_log_probabilities(counts: ArrayLike, variance: float) -> Floats:
-    """Compute the log probability of each class to have the largest noisy integer count.
-
-    `variance` is that of the noise on each count; ties go to the first class.
-    """
+    """Compute the log probability of each class to win; ties go to the first class."""
     votes = np.asarray(counts).astype(np.int64)
     far = int(np.ceil(_TAIL * np.sqrt(variance))) + _MORE
     out = np.empty(votes.shape)
@@ -198,10 +185,7 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
 
 
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
-    """Compute the least delta of Laplace noise on one or two counts at `epsilon`, rounded up.
-
-    `ratio` is the change of each count between neighbours over the scale of the noise.
-    """
+    """Compute the least delta of Laplace noise on one or two counts, rounded up."""
     # With u = n_counts * ratio - epsilon: 1 - e^(-u/2) for one count, 1 - (1 + u/4) e^(-u/2) for
     # two, the convolution of two losses that are `ratio` with probability 1/2 and have density
     # e^((l - ratio)/2)/4 elsewhere. For u <= 0 privacy is pure, up to the rounding of n/epsilon.
@@ -215,10 +199,7 @@ def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
 
 
 def laplace_renyi(ratio: float, n_counts: int, orders: Floats = ORDERS) -> Floats:
-    """Compute the Renyi divergence of Laplace noise on one or two counts, rounded up.
-
-    Mironov, "Renyi Differential Privacy" (2017), Proposition 6.
-    """
+    """Compute the Renyi divergence, rounded up (Mironov, 2017, Proposition 6)."""
     curve = np.full(len(orders), ratio)
     finite = np.isfinite(orders)
     a = orders[finite]
@@ -249,10 +230,7 @@ def dirichlet_tail(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float) 
 
 
 def dirichlet_delta(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float) -> Floats:
-    """Compute the least delta at `epsilon` from the draw to its neighbour's, rounded up.
-
-    One direction and one pair; the parameters are those of `dirichlet_tail`.
-    """
+    """Compute the least delta from the draw to its neighbour's, rounded up; arguments as before."""
     threshold = _threshold(x, y, step, epsilon)
     p = _mass_above(x, y, threshold)
     q = _mass_above(np.subtract(x, step), np.add(y, step), threshold)
@@ -262,11 +240,8 @@ def dirichlet_delta(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float)
 
 
 def dirichlet_renyi(x: ArrayLike, y: ArrayLike, step: ArrayLike, orders: Floats = ORDERS) -> Floats:
-    """Compute the Renyi divergence of the draw from its neighbour's, shape (..., n_orders).
-
-    Rounded up; infinite from order ``1 + y / step`` on, where the moment diverges. The parameters
-    are those of `dirichlet_tail`.
-    """
+    """Compute the Renyi divergence of the draw from its neighbour's, rounded up."""
+    # Infinite from order 1 + y / step on, where the moment diverges.
     first, second, move = (np.asarray(v, dtype=np.float64)[..., None] for v in (x, y, step))
     tilted_second = second - (orders - 1) * move
     # betaln of a negative argument is a number without a meaning.

@@ -147,11 +147,9 @@ class GroupPlan:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows in which the group takes part."""
         return int(self.rows.sum())
 
     def price(self, fineness: Fineness = FINE, n_answers: int | None = None) -> PlanPrice:
-        """Price the plan in the worst case."""
         return price_law_cached(self.law, self.n_rows, fineness, n_answers)
 
 
@@ -353,10 +351,8 @@ def _limits(
 
 
 def find_most_rows(share: Callable[[int], float], n_rows: int, guess: int = 32) -> int:
-    """Find the most rows, up to `n_rows`, of which the share is at most 1.
-
-    The share grows with the rows, about in proportion, so few of them are looked at.
-    """
+    """Find the most rows, up to `n_rows`, of which the share is at most 1."""
+    # The share grows with the rows, about in proportion, so few of them are looked at.
     low, high, guess = 0, n_rows + 1, min(n_rows, guess)
     while high - low > 1:
         used = share(guess)

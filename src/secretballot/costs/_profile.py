@@ -28,17 +28,13 @@ _NEGLIGIBLE, _FURTHEST = 1e-18, 512.0
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Upper bounds of delta at nodes of epsilon >= 0, in both directions between neighbours.
-
-    `ratio` is e^epsilon at the nodes, ascending from 1.
-    """
+    """Upper bounds of delta at nodes e^epsilon = `ratio`, ascending from 1, in both directions."""
 
     ratio: Floats
     delta: Floats
 
     @classmethod
     def from_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
-        """Make the profile with the bounds `delta` at `epsilon`, ascending from 0."""
         return cls(np.exp(epsilon), np.asarray(delta, dtype=np.float64))
 
     @classmethod
@@ -91,10 +87,7 @@ class Profile:
         return (delta[:-1] - slope * ratio[:-1])[falls], log_b[falls]
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Compute the least sufficient mu^2 beside an approximation delta, rounded up.
-
-        Infinite if the profile's tail is above the approximation delta.
-        """
+        """Compute the least sufficient mu^2, rounded up; infinite below the profile's tail."""
         failure = approximation_delta
         if self.delta[0] <= failure:
             return GaussianCost(0.0, failure)
@@ -122,11 +115,8 @@ class HasGaussianCost(Protocol):
 def gaussian_share(
     priced: Sequence[tuple[float, HasGaussianCost]], mu2: float, approximation_delta: float
 ) -> float:
-    """Compute the least share s of a budget (`mu2`, `approximation_delta`) that pays for releases.
-
-    Each release comes with its part of the approximation delta; the parts sum to 1. The share is
-    infinite if none is enough.
-    """
+    """Compute the least share of (`mu2`, `approximation_delta`) that pays, perhaps infinite."""
+    # Each release comes with its part of the approximation delta; the parts sum to 1.
 
     def spare_mu2(s: float) -> float:
         costs = [item.gaussian_cost(part * s * approximation_delta) for part, item in priced]

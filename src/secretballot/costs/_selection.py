@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from secretballot._base._cached_property import cached_property
@@ -44,7 +43,6 @@ class NoisyGaps(Move):
     n_scores: int
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
-        """Bound the supremum over all data."""
         a = order_array(orders)
         if self.n_scores == 1:
             return np.zeros(len(a))
@@ -65,12 +63,10 @@ class StableTest(NoisyBit):
     """
 
     def exact(self, state: Floats) -> Floats:
-        """Compute the supremum over all gaps, for each row."""
         return Move.exact(self, state)
 
     @property
     def kind(self) -> type[NoisyBit]:
-        """Tests of stable sets, which may fail instead of releasing a bit."""
         return StableTest
 
 
@@ -96,7 +92,20 @@ class BoundedRange(Move):
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Compute the supremum over all data in closed form, rounded up."""
-        return bounded_range_renyi(self.width, order_array(orders))
+        a, width = order_array(orders), self.width
+        out = np.full(a.shape, float(width))
+        finite = np.isfinite(a)
+        at = a[finite]
+        if width > 0 and np.isfinite(width):
+            first, second = -np.expm1(-at * width), -np.expm1(-(at - 1) * width)
+            # Logarithms of quotients: small numbers would be rounded by more than their logarithms.
+            log_x = np.log1p(-1 / at) + width + np.log(first / second)
+            last = np.log(first / (at * -np.expm1(-width)))
+            moment = (at - 1) * log_x + last
+            error = _OF_LOGARITHMS * ((at - 1) * (1 + width + np.abs(log_x)) + 4 + np.abs(last))
+            divergence = (np.maximum(moment, 0.0) + error) / (at - 1) * (1 + _RELATIVE)
+            out[finite] = np.minimum(np.minimum(divergence, at * width**2 / 8), width)
+        return out
 
     def dominated_by(self, other: Move) -> bool:
         """Compare widths."""
@@ -130,7 +139,6 @@ class FewDraws(Move):
         )
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
-        """Compute the supremum over all data and numbers of draws."""
         if self.most == 0:
             return np.zeros(len(order_array(orders)))
         costs = [n * draw.worst_case(orders) for n, draw in self.draws_by_size]
@@ -138,7 +146,6 @@ class FewDraws(Move):
 
     @cached_property
     def ratio(self) -> float:
-        """Shift of a Gaussian pair that dominates the move, in standard deviations."""
         return max((float(np.sqrt(n)) * draw.ratio for n, draw in self.draws_by_size), default=0.0)
 
 
@@ -182,24 +189,6 @@ class PureRelease(Move):
 def pure_ratio(epsilon: float) -> float:
     """Compute the shift of the Gaussian pair that dominates randomised response."""
     return float(-2 * ndtri_exp(-np.logaddexp(0.0, epsilon))) * (1 + 1e-12)
-
-
-def bounded_range_renyi(width: float, orders: ArrayLike) -> Floats:
-    """Compute the Renyi divergence of log ratios in an interval of `width`, rounded up."""
-    a = np.asarray(orders, dtype=np.float64)
-    out = np.full(a.shape, float(width))
-    finite = np.isfinite(a)
-    at = a[finite]
-    if width > 0 and np.isfinite(width):
-        first, second = -np.expm1(-at * width), -np.expm1(-(at - 1) * width)
-        # Logarithms of quotients: those of small numbers would be rounded by more than they are.
-        log_x = np.log1p(-1 / at) + width + np.log(first / second)
-        last = np.log(first / (at * -np.expm1(-width)))
-        moment = (at - 1) * log_x + last
-        error = _OF_LOGARITHMS * ((at - 1) * (1 + width + np.abs(log_x)) + 4 + np.abs(last))
-        divergence = (np.maximum(moment, 0.0) + error) / (at - 1) * (1 + _RELATIVE)
-        out[finite] = np.minimum(np.minimum(divergence, at * width**2 / 8), width)
-    return out
 
 
 def draw_noise_factor(number: int) -> float:
@@ -248,7 +237,6 @@ class RatioCell:
 
     @classmethod
     def between(cls, low: float, high: float, width: float, grid: LossGrid) -> RatioCell:
-        """Build the cell between two crossings."""
         middle = (low + high) / 2
         p = float(np.expm1(low - width) / np.expm1(-width))
         return cls(
@@ -280,7 +268,6 @@ class RangeMove:
         return max(reach, (len(self.envelopes) // 2 + 3) * self.stride)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute the value of the best ratios at the nodes written to."""
         after = larger_value(positive, negative)
         value = np.array(after.shifted(0))
         half = len(self.envelopes) // 2
@@ -336,10 +323,7 @@ class RangeMove:
 
 @lru_cache(maxsize=64)
 def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
-    """Build the move of a draw, many moves before the end if `zone` is small.
-
-    None if its width is 0: the draw reveals nothing.
-    """
+    """Build the move of a draw, many moves before the end if `zone` is small; None of width 0."""
     if not width:
         return None
     step = grid.step
@@ -386,17 +370,12 @@ class _DrawPlay(Play[M_co]):
 
 
 class RangePlay(_DrawPlay[BoundedRange]):
-    """A draw with Gumbel noise: the adversary chooses how the log ratios lie."""
-
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> RangeMove | None:
         return range_move(self.move.width, grid, zone)
 
 
 class ResponsePlay(_DrawPlay[PureRelease]):
-    """A purely private release, which randomised response dominates.
-
-    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015).
-    """
+    """Randomised response, which dominates any purely private release (Kairouz et al., 2015)."""
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ChoiceMove | None:
         if not self.move.epsilon:
@@ -407,8 +386,6 @@ class ResponsePlay(_DrawPlay[PureRelease]):
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):
-    """A few draws, of a number that the adversary chooses."""
-
     def expand(self, node: Node) -> Node:
         either = (
             Node(f"{number} draws", play_of(draw), number, ())

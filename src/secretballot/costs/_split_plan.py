@@ -35,20 +35,10 @@ _REFUND_SHARE = 0.995
 
 @dataclass(frozen=True)
 class LongPlan:
-    """Price of many rows: the last by the game, each row before by the bound on one row.
+    """Price of many rows: the last by the game (`played`), `n_more` before by the bound on one row.
 
-    The proof of the bound is in docs/theory/game.md ("Long plans").
-
-    Attributes
-    ----------
-    played : PlanPrice
-        Of the last rows.
-    base : float
-        The mu^2 that is refunded for them.
-    row : PlanPrice
-        Of one row, and a Gaussian pair with that mu^2 after it.
-    n_more : int
-        Number of rows before the last ones.
+    `base` is the mu^2 that is refunded for the last rows; `row` prices one row, and a Gaussian pair
+    with that mu^2 after it. Proof: docs/theory/game.md, "Long plans".
     """
 
     played: PlanPrice
@@ -67,7 +57,6 @@ class LongPlan:
         return max(float(self.row.gaussian_cost(delta).mu2) - self.base, 0.0)
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Compute the price where mu^2 and deltas add up, rounded up."""
         row_delta = min(_DELTA_SHARE * approximation_delta / self.n_more, _MOST_DELTA)
         row_delta = max(row_delta, self._least_delta)
         end_delta = approximation_delta - self.n_more * row_delta
@@ -77,13 +66,11 @@ class LongPlan:
         return GaussianCost(end_mu2 + self.n_more * self.row_mu2(row_delta), approximation_delta)
 
     def refund(self) -> float:
-        """Compute the mu^2 that may be given back if a plan of more rows ends before these."""
         row_mu2 = self.row_mu2(max(_MOST_DELTA, self._least_delta))
         return self.base + self.n_more * _REFUND_SHARE * row_mu2
 
 
 def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
-    """Price a plan where mu^2 and deltas add up."""
     law, times = _split_row(plan.law)
     n_rows = times * plan.n_rows
     n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
@@ -136,7 +123,6 @@ class SplitPlan:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Privacy groups that are charged."""
         return tuple(self._plans)
 
     def pieces(
@@ -173,7 +159,6 @@ class PlanPiece:
 
     @cached_property
     def _own_delta(self) -> float:
-        """The delta that the rows' steps have of their own."""
         return own_delta(self._plan.law) * self._plan.n_rows
 
     def estimate_mu2(self, approximation_delta: float) -> float | None:
@@ -193,10 +178,8 @@ class PlanPiece:
         return GaussianCost(mu2, approximation_delta)
 
     def refund(self) -> GaussianCost:
-        """Compute the mu^2 that may be given back if a plan ends before these rows.
-
-        At most that of the noisy numbers, which may be all that was paid.
-        """
+        """Compute the mu^2 that may be given back if a plan ends before these rows."""
+        # At most that of the noisy numbers, which may be all that was paid.
         mu2 = self.noisy_numbers_mu2
         return GaussianCost(min(self._price_in_mu2.refund(), mu2) if self._is_played else mu2)
 
@@ -213,12 +196,10 @@ class PlanPiece:
 
     @cached_property
     def _is_played(self) -> bool:
-        """True if a game is played; otherwise noisy numbers are charged, and refunded.
-
-        No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
-        reveals nearly everything. Where a game takes minutes, it would save at most pi / 2 of a
-        long plan's price.
-        """
+        """True if a game is played; otherwise noisy numbers are charged, and refunded."""
+        # No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
+        # reveals nearly everything. Where it takes minutes it would save at most pi / 2 of a long
+        # plan's price.
         if self.exact_cost is not None or self._is_slow:
             return False
         largest = max((play.noisy_shift for play in self._plays), default=0.0)
@@ -243,7 +224,6 @@ def answer_steps(law: Law) -> Law:
 
 
 def has_game(law: Law) -> bool:
-    """Check that plans of such rows have a price."""
     return all(has_play(step.move) for step in law)
 
 

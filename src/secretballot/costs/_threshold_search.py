@@ -40,12 +40,9 @@ def bracket_threshold(
 def bracket_zero(
     rising: Callable[[float], float], most: float = _MOST, precision: float = _PRECISION
 ) -> tuple[float, float]:
-    """Bracket the number from which on a rising function is not negative.
-
-    The result is that of `bracket_threshold`. Where the function is nearly linear it takes a third
-    of the evaluations: the secant method finds the zero, and what is known at two numbers next to
-    it decides what holds elsewhere.
-    """
+    """Bracket the number from which on a rising function is not negative."""
+    # As `bracket_threshold`, with a third of the evaluations where the function is nearly linear:
+    # the secant method finds the zero, and two numbers next to it decide what holds elsewhere.
     fails, holds_from = -math.inf, math.inf
 
     def value_at(number: float) -> float:
