@@ -237,7 +237,8 @@ def _search(ratio: float, orders: Floats) -> Floats:
         step = (high - low) / _CELLS
         corners = np.maximum(value[:, :-1:2], value[:, 2::2])
         log_p, log_q = log_p[:, 1::2], log_q[:, 1::2]
-        slope = _log_slope(x[:, 1::2] - ratio, log_q)
+        # The absolute derivatives of log Phi(x) and log Phi(-x).
+        slope = np.exp(log_density(x[:, 1::2] - ratio)[..., None] - log_q)
         bound = cell_bound(
             corners, log_p, log_q, slope, order, shift=ratio, step=step[:, None], dimension=1
         )
@@ -261,11 +262,6 @@ def _search(ratio: float, orders: Floats) -> Floats:
 def bit_logs(x: Floats) -> Floats:
     """Compute log probabilities of the outcomes 1 and 0 at standardised gaps."""
     return np.stack([log_ndtr(x), log_ndtr(-x)], axis=-1)
-
-
-def _log_slope(x: Floats, logs: Floats) -> Floats:
-    """Compute the absolute derivatives of log Phi(x) and log Phi(-x), given as `logs`."""
-    return np.asarray(np.exp(log_density(x)[..., None] - logs))
 
 
 def log_density(x: Floats) -> Floats:

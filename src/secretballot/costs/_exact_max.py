@@ -449,12 +449,9 @@ def exact_level_max(
             if np.isfinite(neighbours).all():
                 cost = largest_divergence(data[None], neighbours[None])[0] * rounding
         elif quadrature.fits:
-            cost = bound_from_loss(_log_loss(quadrature)[None], ratio)[0]
+            # The class with the most votes does not win.
+            others = log_counts([*quadrature.sizes[:-1], quadrature.sizes[-1] - 1])
+            log_loss = np.logaddexp.reduce(quadrature.log_probabilities() + others)
+            cost = bound_from_loss(np.array([log_loss]), ratio)[0]
         out[number] = np.minimum(cost, cap)
     return np.asarray(out[inverse.ravel()])
-
-
-def _log_loss(quadrature: LevelQuadrature) -> Floats:
-    """Compute the log probability that the class with the most votes does not win."""
-    log_others = log_counts([*quadrature.sizes[:-1], quadrature.sizes[-1] - 1])
-    return np.asarray(np.logaddexp.reduce(quadrature.log_probabilities() + log_others))

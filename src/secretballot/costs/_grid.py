@@ -128,7 +128,6 @@ class ValueFunction:
         return weight * value + (1 - weight) * self._at_node(node + 1)
 
     def _at_node(self, node: int) -> float:
-        """Return the value at a node, continued beyond the ends."""
         beyond = node - self.first - len(self.values) + 1
         if beyond > 0:
             return 1 - (1 - float(self.values[-1])) * math.exp(-self.grid.step * beyond)

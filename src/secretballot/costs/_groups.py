@@ -84,7 +84,6 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
 
 
 def zero_cost(order: Order) -> Cost:
-    """Make the cost of an empty release, in the currency of an order."""
     return GaussianCost.zero() if order == GAUSSIAN else RenyiCost.zero()
 
 

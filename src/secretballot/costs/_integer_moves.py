@@ -34,10 +34,10 @@ LogMoment = Callable[[Skellam, int, Floats], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerBit(NoisyBit):
-    """Release of the sign of an integer gap with Skellam noise of `variance`.
+    """Release of the sign of an integer gap with Skellam noise, moved by the whole number `moved`.
 
-    A neighbour moves the gap by the whole number `moved`. The noisy bit with the Gaussian `shift`
-    over `scale` dominates it (`gaussian_ratio`). It is charged at its worst case.
+    The noisy bit with the Gaussian `shift` over `scale` dominates it. It is charged at its worst
+    case.
     """
 
     variance: float
@@ -45,21 +45,17 @@ class IntegerBit(NoisyBit):
 
     @classmethod
     def from_variance(cls, variance: float, moved: int) -> IntegerBit:
-        """Make the bit, with the Gaussian noise that dominates it."""
         shift = gaussian_ratio(variance, moved)
         return cls(scale=1.0, shift=shift, variance=variance, moved=moved)
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
-        """Compute the supremum over all integer gaps."""
         return worst_integer_bit(self.variance, self.moved, orders)
 
     def exact(self, state: Floats) -> Floats:
-        """Compute the worst case, for each row."""
         return Move.exact(self, state)
 
     @property
     def kind(self) -> type[NoisyBit]:
-        """Integer bits, which compare by variance."""
         return IntegerBit
 
     def dominated_by(self, other: Move) -> bool:
@@ -81,12 +77,10 @@ class IntegerCounts(NoisyVector):
 
     @classmethod
     def from_variance(cls, variance: float, moved: int) -> IntegerCounts:
-        """Make the counts, with the Gaussian pair that dominates them."""
         ratio = float(np.sqrt(2)) * gaussian_ratio(variance, moved)
         return cls(ratio=ratio, variance=variance, moved=moved)
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
-        """Compute the cost, the same for all counts."""
         return 2 * shift_divergence(self.variance, self.moved, orders)
 
     def dominated_by(self, other: Move) -> bool:
@@ -221,7 +215,6 @@ class IntegerMax(IntegerCounts):
     """
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
-        """Bound the supremum over all counts, for any number of classes."""
         return worst_integer_max(self.variance, self.moved, orders)
 
 

@@ -156,7 +156,6 @@ class GroupPlan:
 def group_plans(
     mechanism: PlannedMechanism, n_rows: int, n_columns: int | None
 ) -> dict[str, GroupPlan]:
-    """Split a mechanism's plan by privacy group."""
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
     laws = mechanism.laws(n_columns)
     for group in laws:

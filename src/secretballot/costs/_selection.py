@@ -57,9 +57,7 @@ class StableTest(NoisyBit):
 
     Two neighbours with the same set release a noisy bit. If their sets differ, each of them passes
     with exactly the delta of its step, and fails alike otherwise. In a game a row costs the larger
-    of the two; where costs are added up, both.
-
-    The cost is the same on all data, because the tested gap is private.
+    of the two; where costs are added up, both. The cost is the same on all data: gaps are private.
     """
 
     def exact(self, state: Floats) -> Floats:

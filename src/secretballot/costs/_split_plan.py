@@ -111,8 +111,7 @@ RowPart = Literal["rows", "thresholds", "answers"]
 class SplitPlan:
     """The rows of one mechanism, priced for each privacy group; arguments as for `price_plan`.
 
-    Where one threshold decides which rows are answered the thresholds and the
-    answers are two plans: they can be reserved, drawn and given back apart.
+    Thresholds and the answers behind them are two plans: reserved, drawn and given back apart.
     """
 
     def __init__(
@@ -207,7 +206,6 @@ class PlanPiece:
 
 
 def threshold_steps(law: Law) -> Law:
-    """Select the steps that every row makes."""
     return tuple(step for step in law if step.after is None)
 
 
