@@ -17,13 +17,12 @@ from secretballot._base._progress import tracked
 from secretballot._base._sizes import MOST_ROWS, check_pair
 from secretballot._base._view import Shown, View
 from secretballot._base._view_parts import Table
-from secretballot.costs._cost import GaussianCost
+from secretballot.costs._cost import GaussianCost, Profile
 from secretballot.costs._game import build_tree, worst_game
 from secretballot.costs._grid import FINE, Fineness, ValueFunction
 from secretballot.costs._groups import EVERYONE, split_group
 from secretballot.costs._law import Law, PlannedMechanism
 from secretballot.costs._noise import gaussian_delta
-from secretballot.costs._profile import Profile
 from secretballot.costs._threshold_search import bracket_threshold
 
 #: Floating-point error of all rows together, relative.

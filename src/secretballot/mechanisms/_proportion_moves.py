@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from secretballot.costs._cost import GaussianCost
+from secretballot.costs._cost import GaussianCost, HasGaussianCost, Profile
 from secretballot.costs._divergence import gaussian_bound
 from secretballot.costs._law import Move
 from secretballot.costs._noise import (
@@ -22,7 +22,6 @@ from secretballot.costs._noise import (
     laplace_renyi,
 )
 from secretballot.costs._orders import ORDERS, Floats
-from secretballot.costs._profile import HasGaussianCost, Profile
 from secretballot.costs._threshold_search import find_sharpness
 
 
