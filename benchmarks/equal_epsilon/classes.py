@@ -28,7 +28,7 @@ from scipy.special import softmax
 from sklearn.decomposition import PCA
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 
 DELTA, MOMENTUM = 1e-5, 0.8
 STEPS, RATES, CLIPS = (20, 60), (1.0, 3.0, 10.0, 30.0), (0.3, 0.6)

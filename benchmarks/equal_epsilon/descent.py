@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 from sets import Labels
 
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 
 MOMENTUM = 0.8
 

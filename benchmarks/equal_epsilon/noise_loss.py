@@ -31,7 +31,7 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 
 DELTA, POOL = 1e-5, 400
 INTERVALS = (6, 30, 100, 400, np.inf)

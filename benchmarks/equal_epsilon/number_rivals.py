@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sets import Split
 
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 
 DELTA, MOMENTUM = 1e-5, 0.8
 COLUMNS, PENALTIES = ("bins", "few bins", "scaled"), (0.3, 1.0, 3.0, 10.0)

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from students import DELTA, Split
 
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 from secretballot.inspection import LabelScores, label_scores
 
 #: Teachers at each epsilon, and how many labels their ballots name (0: any number, Binary).

@@ -36,7 +36,8 @@ from accountings import (
 from numpy.typing import NDArray
 
 from secretballot.accounting import EVERYONE, RenyiCost
-from secretballot.costs._moves import Bound
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._law import Bound
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, count_ballots
 
 N_TEACHERS, DELTA = 50, 1e-5

@@ -12,7 +12,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.costs._dirichlet import dirichlet_tail
+from secretballot.costs._noise import dirichlet_tail
 from secretballot.costs._threshold_search import find_sharpness
 from secretballot.mechanisms import DirichletProportions
 

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.costs._cost import epsilon_at_orders
-from secretballot.costs.sanitized._margin import GapCosts, Margin
+from secretballot.costs._margin import GapCosts, Margin
 from secretballot.mechanisms import GNMax
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "equal_epsilon"))
 import sets
 
 from secretballot import PrivacyAccountant
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 from secretballot.measures import private_quantiles
 from secretballot.measures._noisy_ranks import NoisyRanks
 from secretballot.measures._rank_grid import RankGrid

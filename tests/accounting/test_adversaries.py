@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from secretballot.accounting import price_plan
-from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import GNMax
 
 FAILURE = 1e-4

@@ -10,8 +10,8 @@ from secretballot import publish_proportions
 from secretballot.accounting import BudgetExceededError, GaussianCost, PrivacyAccountant, price_plan
 from secretballot.accounting._replay import replay
 from secretballot.costs import PureRelease
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
+from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import (
     ConfidentGNMax,
     GaussianProportions,

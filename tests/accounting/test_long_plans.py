@@ -5,9 +5,9 @@ import pytest
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.accounting._replay import replay
-from secretballot.costs import _long_plan
+from secretballot.costs import _split_plan
+from secretballot.costs._grid import FINE
 from secretballot.costs._split_plan import SplitPlan
-from secretballot.costs.moves._grid import FINE
 from secretballot.mechanisms import BinaryVoting
 
 N_LABELS, N_ROWS = 12, 20
@@ -15,7 +15,7 @@ N_LABELS, N_ROWS = 12, 20
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(_long_plan, "MOST_MOVES", 100)
+    monkeypatch.setattr(_split_plan, "MOST_MOVES", 100)
 
 
 def votes(n_rows):

@@ -10,17 +10,19 @@ from tests.games._references import best_move, bit_laws, end
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.accounting._replay import replay
-from secretballot.costs import BoundedRange, NoisyBit, Step, _long_plan
-from secretballot.costs._additive_noise import gaussian_delta
+from secretballot.costs import BoundedRange, NoisyBit, Step, _split_plan
+from secretballot.costs._grid import FINE, ValueFunction
 from secretballot.costs._law import own_delta, realised_cost, worst_case_cost
-from secretballot.costs._long_plan import LongPlan, price_in_mu2
-from secretballot.costs._plan_price import PlanPrice
-from secretballot.costs._price import GroupPlan, price_law
-from secretballot.costs._split_plan import PlanPiece, answer_steps, threshold_steps
-from secretballot.costs.moves import ValueFunction
-from secretballot.costs.moves._grid import FINE
-from secretballot.costs.selection._gaussian_selection import StableTest
-from secretballot.costs.selection._pure_moves import FewDraws
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._price import GroupPlan, PlanPrice, price_law
+from secretballot.costs._selection import FewDraws, StableTest
+from secretballot.costs._split_plan import (
+    LongPlan,
+    PlanPiece,
+    answer_steps,
+    price_in_mu2,
+    threshold_steps,
+)
 from secretballot.mechanisms import StableTopK
 
 RATIO, OWN = 0.3, 1e-3
@@ -144,7 +146,7 @@ def test_thresholds_and_answers_have_deltas_of_their_own():
 @pytest.mark.parametrize("law", [one(delta=1e-9), one(BIT, 1e-9)])
 def test_long_plans_are_no_cheaper_than_their_game(law, monkeypatch):
     most = 100
-    monkeypatch.setattr(_long_plan, "MOST_MOVES", most)
+    monkeypatch.setattr(_split_plan, "MOST_MOVES", most)
     rows = GroupPlan(law, np.ones(most + 9, dtype=bool))
     long, whole = price_in_mu2(rows, FINE), rows.price()
     assert isinstance(long, LongPlan)

@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 from secretballot.mechanisms import GNMax, VectorSum
 
 

@@ -12,8 +12,8 @@ from tests._fakes import calibrated
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.accounting._trade_off import GaussianTradeOff, PairTradeOff, level_trade_off
-from secretballot.costs._additive_noise import gaussian_delta
 from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import GNMax
 
 FACTORS = (1.5, 3.0, 9.0, 99.0)

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from secretballot.accounting import ORDERS
-from secretballot.costs._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
+from secretballot.costs._noise import gaussian_delta, laplace_delta, laplace_renyi
 
 
 def hockey_stick_of_losses(densities, epsilon):

@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.costs._bit import bit_divergence, exact_bit, gaussian_bound, worst_bit
-from secretballot.costs._divergence import round_up
+from secretballot.costs._divergence import (
+    bit_divergence,
+    exact_bit,
+    gaussian_bound,
+    round_up,
+    worst_bit,
+)
 
 S40 = 40 * np.sqrt(2)
 FINITE = ORDERS[:-1]

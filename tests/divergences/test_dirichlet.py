@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import betaln
 
 from secretballot.accounting import ORDERS
-from secretballot.costs._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
+from secretballot.costs._noise import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.costs._threshold_search import find_sharpness
 from secretballot.mechanisms import LaplaceProportions
 

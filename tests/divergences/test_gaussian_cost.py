@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.costs import PureRelease
-from secretballot.costs._gaussian_cost import GaussianCost, gaussian_budget
-from secretballot.costs._profile import Profile, gaussian_share
+from secretballot.costs._cost import GaussianCost, Profile, gaussian_budget, gaussian_share
 
 
 def exact_delta(mu, epsilon):

@@ -5,8 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from secretballot.costs.sanitized._gap_record import dump_gap_records, load_gap_records, record_gaps
-from secretballot.costs.sanitized._margin import GapCosts, Margin
+from secretballot.costs._margin import (
+    GapCosts,
+    Margin,
+    dump_gap_records,
+    load_gap_records,
+    record_gaps,
+)
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 
 ORDER = 8.0

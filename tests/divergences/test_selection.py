@@ -10,8 +10,7 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from secretballot.costs import BoundedRange, NoisyBit, PureRelease
 from secretballot.costs._orders import ORDERS
-from secretballot.costs.selection._gaussian_selection import NoisyGaps
-from secretballot.costs.selection._pure_moves import FewDraws, charged_draws, offered_draws
+from secretballot.costs._selection import FewDraws, NoisyGaps, charged_draws, offered_draws
 
 SOME = (1.25, 2.0, 8.0, 64.0, 1024.0)
 FINITE = tuple(ORDERS[:-1])

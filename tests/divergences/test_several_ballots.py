@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
 from secretballot.costs import NoisyMax
-from secretballot.costs._bit import gaussian_bound
-from secretballot.costs._divergence import renyi_divergence
-from secretballot.costs._exact_max import exact_max, max_log_probabilities
-from secretballot.costs._papernot import papernot_bound
-from secretballot.costs._several_ballots import _bound, several_ballots
+from secretballot.costs._divergence import gaussian_bound, renyi_divergence
+from secretballot.costs._exact_max import (
+    _bound,
+    exact_max,
+    max_log_probabilities,
+    papernot_bound,
+    several_ballots,
+)
 
 FINITE = ORDERS[:-1]
 SQRT2 = float(np.sqrt(2))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from secretballot.costs import NoisyBit
 from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._integer_moves import IntegerBit, IntegerCounts, gaussian_ratio
+from secretballot.costs._noise import _tails, draw_skellam, skellam
 from secretballot.costs._orders import ORDERS
-from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts, gaussian_ratio
-from secretballot.costs.integer._skellam import _tails, draw_skellam, skellam
 
 FINITE = ORDERS[:-1]
 

@@ -8,17 +8,18 @@ import pytest
 
 from secretballot.costs._cost import best_order, gate_budget
 from secretballot.costs._divergence import renyi_divergence
-from secretballot.costs._orders import ORDERS, order_index
-from secretballot.costs._worst_max import worst_max
-from secretballot.costs.integer._integer_bit import IntegerCounts, worst_integer_bit
-from secretballot.costs.integer._integer_max import (
+from secretballot.costs._integer_moves import (
     _NODES,
     Cells,
+    IntegerCounts,
     IntegerMax,
     WinnerSearch,
     _sums_from,
+    worst_integer_bit,
 )
-from secretballot.costs.integer._skellam import skellam, winner_log_probabilities
+from secretballot.costs._noise import skellam, winner_log_probabilities
+from secretballot.costs._orders import ORDERS, order_index
+from secretballot.costs._worst_max import worst_max
 
 AT = np.array([1.9, 2.0, 4.0, 10.0])
 

@@ -17,10 +17,9 @@ from tests.games._references import (
 )
 
 from secretballot.costs import NoisyBit, NoisyMax, Step
+from secretballot.costs._bit_move import BitMove, GapCells, bit_move, bit_tent
+from secretballot.costs._grid import FINE, LossGrid, PaddedValues, ValueFunction
 from secretballot.costs._price import plan_rows, price_law, price_law_cached, price_plan
-from secretballot.costs.moves import LossGrid, PaddedValues, ValueFunction
-from secretballot.costs.moves._bit_move import BitMove, GapCells, bit_move, bit_tent
-from secretballot.costs.moves._grid import FINE
 from secretballot.mechanisms import GNMax
 
 GAPS = (-2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.5)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, end
 
-from secretballot.costs import ConfidentMax, NoisyBit, NoisyMax, Step
+from secretballot.costs import ConfidentMax, NoisyBit, NoisyMax, Step, _confident_max
+from secretballot.costs._grid import FINE
 from secretballot.costs._price import price_law
-from secretballot.costs.moves import _confident_move
-from secretballot.costs.moves._grid import FINE
 
 SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
 
@@ -82,8 +81,8 @@ def test_planted_errors_in_the_worst_case(monkeypatch, planted):
     move = replace(WHOLE, sigma_threshold=1.0, threshold=9.0)
     least = enumerate_worst(move, 2, 0.3)
     assert price_law(law(move), 2).delta(0.3) >= least
-    _confident_move.confident_move.cache_clear()
-    laws = _confident_move._laws
+    _confident_max.confident_move.cache_clear()
+    laws = _confident_max._laws
 
     def wrong(move):
         if planted == "half":
@@ -96,22 +95,22 @@ def test_planted_errors_in_the_worst_case(monkeypatch, planted):
         there = np.log(-np.expm1(log_p[:, :1]))
         return log_p, np.hstack([log_p[:, :1], log_q[:, 1:] - passes + there]), far
 
-    monkeypatch.setattr(_confident_move, "_laws", wrong)
+    monkeypatch.setattr(_confident_max, "_laws", wrong)
     assert price_law(law(move), 2).delta(0.3) < least
-    _confident_move.confident_move.cache_clear()
+    _confident_max.confident_move.cache_clear()
 
 
 def test_far_gaps_are_their_thresholds(monkeypatch):
     # Beyond 8.5 standard deviations of the vote only the threshold is left, at any gap.
     move = replace(WHOLE, n_votes=60.0, sigma=1.5, threshold=50.0)
-    assert _confident_move._laws(move)[2]
+    assert _confident_max._laws(move)[2]
     nearer = price_law(law(move), 3)
-    monkeypatch.setattr(_confident_move, "_FURTHEST", 1e9)
-    _confident_move._laws.cache_clear()
-    _confident_move.confident_move.cache_clear()
+    monkeypatch.setattr(_confident_max, "_FURTHEST", 1e9)
+    _confident_max._laws.cache_clear()
+    _confident_max.confident_move.cache_clear()
     every = price_law(law(move), 3)
-    _confident_move._laws.cache_clear()
-    _confident_move.confident_move.cache_clear()
+    _confident_max._laws.cache_clear()
+    _confident_max.confident_move.cache_clear()
     for epsilon in (0.1, 0.8):
         assert every.delta(epsilon) * 0.999 <= nearer.delta(epsilon) <= every.delta(epsilon) * 1.02
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from secretballot.costs import NoisyBit, Step, _long_plan
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._gaussian_cost import GaussianCost
-from secretballot.costs._long_plan import LongPlan, price_in_mu2
-from secretballot.costs._plan_price import PlanPrice
-from secretballot.costs._price import GroupPlan, price_law
-from secretballot.costs.moves import ValueFunction
-from secretballot.costs.moves._grid import FINE
+from secretballot.costs import NoisyBit, Step, _split_plan
+from secretballot.costs._cost import GaussianCost
+from secretballot.costs._grid import FINE, ValueFunction
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._price import GroupPlan, PlanPrice, price_law
+from secretballot.costs._split_plan import LongPlan, price_in_mu2
 
 MOST, RATIO = 300, 0.05
 BIT = (Step("label", NoisyBit(scale=1.0, shift=RATIO)),)
@@ -23,7 +21,7 @@ DELTAS = (1e-10, 5e-8, 1e-5)
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """A shorter game is looser, and quick enough to be compared with that of the whole plan."""
-    monkeypatch.setattr(_long_plan, "MOST_MOVES", MOST)
+    monkeypatch.setattr(_split_plan, "MOST_MOVES", MOST)
 
 
 def rows(n_rows, law=BIT):
@@ -67,7 +65,7 @@ def test_rows_of_many_moves_cost_as_much_as_many_rows_of_one_move():
 
 
 def test_votes_behind_thresholds_are_long_plans_too(monkeypatch):
-    monkeypatch.setattr(_long_plan, "MOST_MOVES", 80)
+    monkeypatch.setattr(_split_plan, "MOST_MOVES", 80)
     law = (*BIT, Step("vote", NoisyBit(scale=1.0, shift=2 * RATIO), after="label"))
     long, whole = long_plan(44, law), game(44, law)
     assert isinstance(long, LongPlan)

@@ -5,23 +5,22 @@ import pytest
 from tests.games._references import best_move, bit_laws, end, max_laws
 
 from secretballot.costs import NoisyMax, Step
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._price import price_law_cached
-from secretballot.costs._worst_max import three_way_logs
-from secretballot.costs.moves import LossGrid, PaddedValues, ValueFunction
-from secretballot.costs.moves._bit_move import bit_tent, highest_tent
-from secretballot.costs.moves._gaussian_move import GaussianPairMove
-from secretballot.costs.moves._max_move import max_move
-from secretballot.costs.moves._plane import (
+from secretballot.costs._bit_move import bit_tent, highest_tent
+from secretballot.costs._grid import GaussianPairMove, LossGrid, PaddedValues, ValueFunction
+from secretballot.costs._max_move import (
     Region,
     _caps,
     _curvature,
     _margins,
     _square_curvature,
     _square_kernels,
+    max_move,
     plane_kernels,
     stick,
 )
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._price import price_law_cached
+from secretballot.costs._worst_max import three_way_logs
 
 POINTS = [(0.0, 0.0), (1.2, 1.1), (0.5, -0.5), (3.0, 3.1), (-1.0, -1.0), (2.0, 0.0)]
 

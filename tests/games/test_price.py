@@ -11,12 +11,12 @@ from tests._fakes import Gaussian, calibrated
 
 from secretballot.accounting import EVERYONE, BudgetExceededError
 from secretballot.costs import NoisyBit, Step
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._gaussian_cost import gaussian_budget
-from secretballot.costs._plan_noise import least_plan_noise
+from secretballot.costs._cost import Profile, gaussian_budget
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._price import plan_rows, price_law, price_plan
-from secretballot.costs._profile import Profile
 from secretballot.costs._split_plan import _estimate_share as estimate_share
+from secretballot.costs._threshold_search import least_plan_noise
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 
 

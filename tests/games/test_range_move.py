@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from secretballot.costs import BoundedRange, PureRelease, Step
+from secretballot.costs._grid import FINE, LossGrid, PaddedValues, ValueFunction
 from secretballot.costs._price import price_law
-from secretballot.costs.moves import LossGrid, PaddedValues, ResponsePlay, ValueFunction
-from secretballot.costs.moves._grid import FINE
-from secretballot.costs.moves._range_move import RangeMove, range_move
-from secretballot.costs.selection._pure_moves import FewDraws
+from secretballot.costs._selection import FewDraws, RangeMove, ResponsePlay, range_move
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end

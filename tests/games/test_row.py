@@ -5,10 +5,10 @@ import pytest
 from tests.games._references import best_move, bit_laws, end
 
 from secretballot.costs import NoisyBit, Step
+from secretballot.costs._bit_move import BitMove
+from secretballot.costs._game import build_tree
+from secretballot.costs._grid import FINE
 from secretballot.costs._price import price_law, price_law_cached
-from secretballot.costs._row import build_tree
-from secretballot.costs.moves._bit_move import BitMove
-from secretballot.costs.moves._grid import FINE
 
 VOTE_GAPS, BIT_GAPS = (-0.7, 0.0, 0.2, 1.0), (-2.0, 0.0, 1.0, 2.5, 6.0)
 

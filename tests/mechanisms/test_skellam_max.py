@@ -12,10 +12,10 @@ from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.costs import Step
-from secretballot.costs.integer import _integer_bit
-from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts
-from secretballot.costs.integer._skellam import skellam
+from secretballot.costs import Step, _integer_moves
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._integer_moves import IntegerBit, IntegerCounts
+from secretballot.costs._noise import skellam
 from secretballot.mechanisms import GNMax, SkellamMax, _skellam_max
 from secretballot.testing import Neighbours
 from secretballot.testing._outcome_laws import exact_divergence, outcome_law
@@ -178,8 +178,8 @@ def ties_charged_as_a_coin(patch):
         ]
         return np.logaddexp(*moments).max(axis=1)
 
-    patch.setattr(_integer_bit, "_largest_bit", cost)
-    _integer_bit.worst_integer_bit.cache_clear()
+    patch.setattr(_integer_moves, "_largest_bit", cost)
+    _integer_moves.worst_integer_bit.cache_clear()
 
 
 def charged_by(step):
@@ -231,7 +231,7 @@ def test_planted_errors_are_found(name, monkeypatch):
         with pytest.raises(AssertionError):
             check()
     finally:
-        _integer_bit.worst_integer_bit.cache_clear()
+        _integer_moves.worst_integer_bit.cache_clear()
 
 
 @pytest.mark.parametrize("check", [c for _, c in PLANTED.values()], ids=list(PLANTED))

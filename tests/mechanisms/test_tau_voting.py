@@ -12,16 +12,12 @@ from scipy.stats import binom
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
 from secretballot.costs import ClippedBits, NoisyBit, Step
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._clipped_bits import moved_squares
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
-from secretballot.costs._row import play_row
-from secretballot.costs._worst_game import worst_game
-from secretballot.costs.moves import Node, PaddedValues, play_of
-from secretballot.costs.moves._bit_move import bit_move
-from secretballot.costs.moves._grid import FINE
-from secretballot.costs.moves._small_bits import SmallBits, SmallBitsMove
+from secretballot.costs._bit_move import bit_move
+from secretballot.costs._clipped_bits import SmallBits, SmallBitsMove, moved_squares
+from secretballot.costs._cost import GaussianCost, RenyiCost
+from secretballot.costs._game import Node, PaddedValues, play_of, play_row, worst_game
+from secretballot.costs._grid import FINE
+from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
 from secretballot.testing._outcome_laws import outcome_law
 

@@ -13,8 +13,7 @@ from secretballot.accounting import (
     publish_epsilon,
 )
 from secretballot.accounting._replay import replay
-from secretballot.costs._bit import bit_logs
-from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._divergence import bit_logs, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gaussian_budget
 from secretballot.measures import private_quantiles, private_top_k
 from secretballot.measures._rank_grid import RankGrid, prefix_root
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretballot.accounting import EVERYONE, ORDERS
-from secretballot.costs._bit import bit_logs
-from secretballot.costs._divergence import renyi_divergence
+from secretballot.costs._divergence import bit_logs, renyi_divergence
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.testing._outcome_laws import (
     compose_rows,

@@ -12,12 +12,10 @@ from secretballot.accounting._publish_epsilon import PublishedEpsilon, publish_e
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.accounting.reserving import Reservation
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import GaussianCost, RenyiCost
 from secretballot.costs._groups import EVERYONE
 from secretballot.costs._orders import ORDERS
-from secretballot.costs._plan_price import PlanPrice
-from secretballot.costs._price import plan_rows, price_plan
+from secretballot.costs._price import PlanPrice, plan_rows, price_plan
 from secretballot.ledger._budget import Scope
 
 __all__ = [

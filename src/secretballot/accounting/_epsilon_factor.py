@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.costs._cost import best_order, gate_budget
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import best_order, gate_budget, gaussian_budget
 from secretballot.costs._orders import GAUSSIAN, Order
 from secretballot.ledger._budget import LevelBudget, Scope
 

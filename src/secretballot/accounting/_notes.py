@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.costs.sanitized._gap_record import dump_gap_records, record_gaps
+from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.ledger._budget import Budget
 from secretballot.ledger._encoding import to_json
 

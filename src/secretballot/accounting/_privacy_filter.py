@@ -9,8 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.costs._cost import Cost, best_order, gate_budget
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import (
+    Cost,
+    add_up,
+    best_order,
+    gate_budget,
+    gaussian_budget,
+    sums_before,
+)
 from secretballot.costs._groups import (
     EVERYONE,
     Costs,
@@ -20,7 +26,6 @@ from secretballot.costs._groups import (
     zero_cost,
 )
 from secretballot.costs._orders import Order
-from secretballot.costs._upward import add_up, sums_before
 from secretballot.ledger._budget import Budget, Scope
 
 #: An amount of one cost, or of each row's.

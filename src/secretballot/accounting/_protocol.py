@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import quoted
 from secretballot._base._public import public_name
+from secretballot.costs._cost import HasGaussianCost
 from secretballot.costs._groups import Costs
 from secretballot.costs._law import Law
-from secretballot.costs._profile import HasGaussianCost
 from secretballot.costs._split_plan import has_game
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._encoding import to_json

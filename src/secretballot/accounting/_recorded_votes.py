@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.costs._cost import Cost
-from secretballot.costs._gaussian_cost import GaussianCost
-from secretballot.costs._moves import Move
-from secretballot.costs.sanitized._gap_record import load_gap_records
-from secretballot.costs.sanitized._margin import GapCosts, Margin
+from secretballot.costs._cost import Cost, GaussianCost
+from secretballot.costs._law import Move
+from secretballot.costs._margin import GapCosts, Margin, load_gap_records
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,13 @@
 Mathematics only: no budget, no file."""
 
 from secretballot._base._public import published
+from secretballot.costs import _max_move as _max_move  # a kind of move that nothing else imports
 from secretballot.costs._clipped_bits import ClippedBits
 from secretballot.costs._confident_max import ConfidentMax
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._full_tails import draw_exponential, draw_gumbel, draw_laplace, draw_uniform
-from secretballot.costs._gaussian_cost import GaussianCost
-from secretballot.costs._law import Step
-from secretballot.costs._moves import Move, NoisyBit, NoisyMax, NoisyVector
-from secretballot.costs.selection._pure_moves import BoundedRange, PureRelease
+from secretballot.costs._cost import GaussianCost, RenyiCost
+from secretballot.costs._law import Move, NoisyBit, NoisyMax, NoisyVector, Step
+from secretballot.costs._noise import draw_exponential, draw_gumbel, draw_laplace, draw_uniform
+from secretballot.costs._selection import BoundedRange, PureRelease
 
 __all__ = [
     "BoundedRange",

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.costs._bit import exact_bit, gaussian_bound, worst_bit
-from secretballot.costs._moves import Bound, LabelsMove, Move
+from secretballot.costs._bit_move import BitMove, bit_move
+from secretballot.costs._divergence import exact_bit, gaussian_bound, worst_bit
+from secretballot.costs._exact_max import papernot_bound
+from secretballot.costs._game import Node, Play, interpolate_share, play_of
+from secretballot.costs._grid import (
+    GaussianPairMove,
+    LossGrid,
+    PaddedValues,
+    ValueFunction,
+    larger_value,
+)
+from secretballot.costs._law import Bound, LabelsMove, Move, NoisyBit, NoisyVector
 from secretballot.costs._orders import ORDERS, Floats, order_array
-from secretballot.costs._papernot import papernot_bound
 
 #: Norm of a ballot that is clipped to tau.
 Norm = Literal["l2", "l1"]
@@ -158,12 +167,9 @@ def _full(tau: float, norm: Norm) -> int:
 
 @lru_cache(maxsize=256)
 def moved_squares(tau: float, n_labels: int | None, norm: Norm) -> Floats:
-    """Compute squared changes of the labels' sums by replacing one ballot, shape (n_pairs, 2).
-
-    Columns sum the squares of labels that move by more than the weight of a clipped ballot, and of
-    the other labels. No pair of ballots exceeds another in both. The largest sum of a row is the
-    largest squared distance of two ballots. Without `n_labels` it holds for any number.
-    """
+    """Compute squared changes of the labels' sums by replacing one ballot, shape (n_pairs, 2)."""
+    # Columns sum the squares of labels that move by more than the weight of a clipped ballot, and
+    # of the others. No pair of ballots exceeds another in both.
     full = _full(tau, norm)
     beyond = float(clipped_weight(full + 1, tau, norm))
     if n_labels is None or n_labels >= 2 * (full + 1):
@@ -193,3 +199,171 @@ def moved_squares(tau: float, n_labels: int | None, norm: Norm) -> Floats:
     undominated = pairs[pairs[:, 1] > before]
     undominated.flags.writeable = False
     return undominated
+
+
+#: A bit is taken for a noisy number with this much more than 2/pi of the mu^2 of its own.
+_EXTRA_SHARES = (0.02, 0.01, 0.005, 0.0025)
+
+#: Largest value of all bits together beyond their noisy number.
+_MOST_EXCESS = 1e-12
+
+#: Rounding of both, and the far tails of a noisy number.
+_ROUNDING = 1e-16
+
+
+@dataclass(frozen=True)
+class SmallBits:
+    """Releases `n_bits` noisy bits, one after the other; each shifts by `ratio` deviations."""
+
+    n_bits: int
+    ratio: float
+
+
+@dataclass(frozen=True)
+class SmallBitsMove:
+    """The best of all gaps, bounded from above: docs/theory/game.md, "Many small bits"."""
+
+    bit: BitMove
+    bits: SmallBits
+    grid: LossGrid
+
+    @property
+    def pad(self) -> int:
+        number = GaussianPairMove(float(np.sqrt(self.bits.n_bits)) * self.bits.ratio, self.grid)
+        return max(self.bit.pad, number.pad)
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        value = larger_value(positive, negative).shifted(0)
+        for n_left in range(self.bits.n_bits, 0, -1):
+            # Beyond the nodes V is continued as by `ValueFunction`.
+            function = ValueFunction(self.grid, value, 0)
+            after = PaddedValues.from_function(function, 0, positive.n_nodes, self.pad)
+            value = self.bit.best(after, after)
+            bound = self._noisy_number_bound(n_left, value, after) if n_left > 1 else None
+            if bound is not None:
+                return bound
+        return value
+
+    def _noisy_number_bound(
+        self, n_bits: int, one_bit: Floats, after: PaddedValues
+    ) -> Floats | None:
+        """Bound `n_bits` bits by a noisy number; None where they are too few to be alike."""
+        shift, excess = 0.0, np.inf
+        for extra in _EXTRA_SHARES:
+            shorter = float(np.sqrt(2 / np.pi * (1 + extra))) * self.bits.ratio
+            number = GaussianPairMove(shorter, self.grid).best(after, after)
+            total = n_bits * self._excess(one_bit, after, number)
+            if total > _MOST_EXCESS:
+                break
+            shift, excess = shorter, total
+        if not shift:
+            return None
+        numbers = GaussianPairMove(float(np.sqrt(n_bits)) * shift, self.grid)
+        return np.asarray(numbers.best(after, after) + excess)
+
+    def _excess(self, one_bit: Floats, after: PaddedValues, number: Floats) -> float:
+        """Bound the value of one bit above that of a noisy number, at any loss."""
+        above, step = one_bit - number, self.grid.step
+        # Jumps of G V's slope in u, times u: at both ends of each cell, u that of its left end.
+        slopes = -np.diff(number, axis=-1) / -np.expm1(-step)
+        jumps = np.maximum(slopes[..., :-1] * np.exp(-step) - slopes[..., 1:], 0.0)
+        left, right = jumps[..., :-1], jumps[..., 1:] * np.exp(step)
+        with np.errstate(invalid="ignore"):
+            inner = np.nan_to_num(left * right / (left + right))
+        # Of the outer cells only one neighbour is known.
+        ends = (jumps[..., :1] * np.exp(step), inner, jumps[..., -1:])
+        between = np.concatenate(ends, axis=-1) * -np.expm1(-step)
+        inside = np.maximum(above[..., :-1], above[..., 1:]) + between
+        left_of = one_bit[..., 0] - after.values[..., 0]
+        outside = np.maximum(left_of, one_bit[..., -1] - after.shifted(0)[..., -1])
+        return float(max(inside.max(), outside.max(), 0.0)) + _ROUNDING
+
+
+class SmallBitsPlay(Play[SmallBits]):
+    @property
+    def loss_scale(self) -> float:
+        return self.move.ratio
+
+    @property
+    def loss_variance(self) -> float:
+        return 2 / np.pi * self.move.n_bits * self.move.ratio**2
+
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> SmallBitsMove:
+        return SmallBitsMove(bit_move(self.move.ratio, grid, spacing, zone), self.move, grid)
+
+
+#: Number of sizes of ballots that are kept apart; sizes are grouped where there are more labels.
+_MOST_SIZES = 40
+#: Ballots of the first sizes are played bit by bit: they reveal most.
+_BIT_BY_BIT = 2
+#: Budgets play no game of rows with more labels.
+_MOST_LABELS = 100
+
+#: Approximate share of its noisy number that a bit reveals in a long plan.
+_BIT_SHARE = 2 / np.pi
+
+
+class ClippedPlay(Play[ClippedBits]):
+    """The labels of clipped ballots: a row of them is bounded by moves that have a game."""
+
+    @property
+    def noisy_shift(self) -> float:
+        return float(np.sqrt(self.move.noisy_numbers_mu2))
+
+    @property
+    def is_slow(self) -> bool:
+        return self.move.n_labels is not None and self.move.n_labels > _MOST_LABELS
+
+    def expand(self, node: Node) -> Node:
+        """Build the cheapest of three bounds (docs/theory/game.md, Other moves)."""
+        bound = _bit_bound(self.move)
+        if bound is None:
+            return node.with_move(NoisyVector(ratio=self.noisy_shift))
+        if bound.by_ballot:
+            return replace(node, times=2 * node.times, either=_ballot_bits(self.move))
+        assert self.move.n_labels is not None
+        bits = node.with_move(NoisyBit(scale=1.0, shift=self.move.ratio))
+        return replace(bits, times=node.times * self.move.n_labels)
+
+    def estimate_share(self, n_moves: float, delta: float) -> float | None:
+        bound = _bit_bound(self.move)
+        if bound is None:
+            return 1.0
+        share = interpolate_share(n_moves * bound.n_bits, delta)
+        return None if share is None else bound.squares / self.move.noisy_numbers_mu2 * share
+
+
+class _BitBound(NamedTuple):
+    """Bits that bound a row: all labels, or those of two ballots (removed and added)."""
+
+    squares: float
+    n_bits: int
+    by_ballot: bool
+
+
+def _bit_bound(move: ClippedBits) -> _BitBound | None:
+    """Choose the bits that bound a row; None where the noisy sums are cheaper in a long plan."""
+    if move.n_labels is None or move.bound == "papernot":
+        return None
+    bounds = [_BitBound(move.n_labels * move.ratio**2, move.n_labels, by_ballot=False)]
+    if move.ballots == 1:
+        sizes = move.single_ballot_bits(_MOST_SIZES)
+        squares, n_bits = max((n * ratio**2, -n) for n, ratio in sizes)
+        bounds.append(_BitBound(2 * squares, -2 * n_bits, by_ballot=True))
+    best = min(bounds, key=lambda bound: bound.squares)
+    return best if _BIT_SHARE * best.squares < move.noisy_numbers_mu2 else None
+
+
+def _ballot_bits(move: ClippedBits) -> tuple[Node, ...]:
+    sizes = move.single_ballot_bits(_MOST_SIZES)
+    first = (
+        Node("bits", play_of(NoisyBit(scale=1.0, shift=ratio)), n_bits, ())
+        for n_bits, ratio in sizes[:_BIT_BY_BIT]
+    )
+    others = (
+        Node("small bits", SmallBitsPlay(SmallBits(*size)), 1, ()) for size in sizes[_BIT_BY_BIT:]
+    )
+    return *first, *others
+
+
+play_of.register(ClippedBits, ClippedPlay)

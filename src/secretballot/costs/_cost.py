@@ -1,17 +1,62 @@
-"""Cost of a release: a Renyi curve on one shared grid of orders, and its conversion to epsilon."""
+"""Cost of a release, as a Renyi curve on the shared grid of orders or as mu^2, and its epsilon.
+
+Gaussian bounds of privacy profiles: docs/theory/divergences.md, "Gaussian bounds of a profile".
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri, ndtri_exp
 
-from secretballot.costs._orders import ORDERS, Floats, Order, order_index
-from secretballot.costs._upward import add_down, add_up, sum_up
+from secretballot._base._cached_property import cached_property
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._orders import GAUSSIAN, ORDERS, Floats, Order, order_index
+from secretballot.costs._threshold_search import bracket_threshold, bracket_zero
+
+
+def add_up(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Add numbers, rounded up to the next float where the sum is not exact."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = a + b
+        # The exact error of the sum (Knuth); NaN at infinity.
+        added = total - a
+        error = (a - (total - added)) + (b - added)
+        return np.where(error > 0, np.nextafter(total, np.inf), total)
+
+
+def add_down(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Add numbers, rounded down to the next float where the sum is not exact."""
+    return -add_up(-np.asarray(first), -np.asarray(second))
+
+
+def sum_up(numbers: Floats) -> Floats:
+    """Compute an upper bound of the sum of non-negative numbers along the first axis."""
+    n_sums = max(len(numbers) - 1, 0)
+    rounding = 1 + n_sums * np.finfo(np.longdouble).eps
+    bound = np.sum(numbers, axis=0, dtype=np.longdouble) * rounding
+    total = np.asarray(np.sum(numbers, axis=0), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        # Multiples of the last place of a sum add up without rounding.
+        is_exact = (np.fmod(numbers, np.spacing(total)) == 0).all(axis=0)
+    upper = np.asarray(bound, dtype=np.float64)
+    upper = np.where(upper < bound, np.nextafter(upper, np.inf), upper)
+    return np.where(is_exact, total, upper)
+
+
+def sums_before(numbers: Floats) -> Floats:
+    """Compute an upper bound of the sum of all earlier numbers, for each non-negative number."""
+    before = np.zeros(len(numbers))
+    np.cumsum(numbers[:-1], out=before[1:])
+    return before * (1 + np.arange(len(numbers)) * np.finfo(float).eps)
+
 
 Conversion = Literal["cks", "mironov"]
 
@@ -273,21 +318,16 @@ def _overhead(orders: Floats, delta: ArrayLike, conversion: str) -> Floats:
 def epsilon_at_orders(
     curve: ArrayLike, orders: ArrayLike, delta: ArrayLike, conversion: str = "cks"
 ) -> Floats:
-    """Compute the epsilon, at least 0, that each order certifies at ``delta``.
-
-    With divergence r at order a, ``"cks"`` is eps = r + log((a - 1)/a) - (log delta + log a)/(a -
-    1), ``"mironov"`` eps = r + log(1/delta)/(a - 1) (see `RenyiCost.epsilon`).
-    """
+    """Compute the epsilon, at least 0, that each order certifies at ``delta``."""
+    # With divergence r at order a, "cks" is eps = r + log((a - 1)/a) - (log delta + log a)/(a - 1),
+    # "mironov" eps = r + log(1/delta)/(a - 1).
     at = np.asarray(orders, dtype=np.float64)
     return np.maximum(np.asarray(curve) + _overhead(at, delta, conversion), 0.0)
 
 
 def renyi_budget(epsilon: ArrayLike, delta: ArrayLike, orders: ArrayLike) -> Floats:
-    """Compute the largest divergence at each order that converts to ``epsilon`` at ``delta``.
-
-    The inverse of `epsilon_at_orders` with ``"cks"``, rounded down; negative where an order
-    can't certify ``epsilon`` even for an empty release.
-    """
+    """Compute the largest divergence at each order that converts to ``epsilon`` at ``delta``."""
+    # Rounded down; negative where an order can't certify epsilon even for an empty release.
     at = np.asarray(orders, dtype=np.float64)
     allowed = np.asarray(epsilon, dtype=np.float64) - _overhead(at, delta, "cks")
     return allowed - 1e-12 * np.abs(allowed)
@@ -311,3 +351,215 @@ def gate_budget(epsilon: float, delta: float, order: float) -> float:
     if math.isinf(order):
         return epsilon  # no conversion, no rounding
     return float(renyi_budget(epsilon, delta, order))
+
+
+#: Relative rounding of a budget, downwards.
+_BUDGET_ROUNDING = 1e-9
+
+
+class GaussianCost(Cost):
+    """The privacy cost of one release, or of each row of a batch: `mu2` and an approximation delta.
+
+    Up to `delta`, the pair N(0, 1) and N(mu, 1) dominates the release: its privacy profile lies, in
+    both directions, under ``delta + (1 - delta) * gaussian_delta(mu, epsilon)``.
+
+    Costs add up under fully adaptive composition, if each cost is fixed before its release.
+
+    Parameters
+    ----------
+    mu2 : array-like of shape (...)
+        Mu squared. Leading axes are a batch (the rows of an outcome).
+    delta : array-like of shape (...), default=0.0
+        Probability of failure on top.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or not a number.
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian Differential Privacy" (2022), Corollary 3.3. Adaptive budgets:
+    Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy" (2022);
+    Koskela, Tobaben and Honkela, "Individual Privacy Accounting with Gaussian Differential
+    Privacy" (2023).
+
+    Examples
+    --------
+    >>> from secretballot.accounting import GaussianCost
+    >>> vector = GaussianCost(2 / 40**2)
+    >>> round(float((100 * vector).epsilon(delta=1e-5)), 3)
+    1.356
+    """
+
+    __slots__ = ()
+    _n_amounts = 1
+
+    def __init__(self, mu2: ArrayLike, delta: ArrayLike = 0.0) -> None:
+        self._set(np.asarray(mu2, dtype=np.float64)[..., None], delta, "mu2")
+
+    @classmethod
+    def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+        """Make the cost whose mu^2 is the one entry of `curve`."""
+        return cls(curve[..., 0], delta)
+
+    @property
+    def mu2(self) -> Floats:
+        """Mu squared, of the batch's shape."""
+        return np.asarray(self.curve[..., 0])
+
+    def at(self, order: Order) -> float | Floats:
+        """Return mu^2, the amount that a Gaussian budget counts."""
+        if order != GAUSSIAN:
+            raise ValueError(f"order={order!r}: a Gaussian cost has {GAUSSIAN!r} only.")
+        return plain(self.curve[..., 0])
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Return itself, or an infinite cost beside too little approximation delta."""
+        if float(self.delta) > approximation_delta:
+            return GaussianCost(np.inf, approximation_delta)
+        return GaussianCost(self.mu2, approximation_delta)
+
+    def epsilon(self, delta: float) -> float | Floats:
+        """Compute the least epsilon at `delta`, rounded up; infinite if there is none.
+
+        After an adaptive run the guarantee is the budget's: the costs depend on released outcomes.
+        """
+        mu2, failure = np.broadcast_arrays(self.mu2, self.delta)
+        spare = np.asarray((delta - failure) / (1 - np.minimum(failure, 0.5)))
+        return plain(np.asarray(np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare)))
+
+    def __repr__(self) -> str:
+        if self.shape:
+            return f"<GaussianCost of {self.shape} releases>"
+        return f"<GaussianCost: mu^2 {float(self.mu2):.4g}, delta {float(self.delta):.3g}>"
+
+
+def gaussian_budget(epsilon: float, delta: float, approximation_delta: float) -> float:
+    """Compute the largest mu^2 that is (epsilon, delta)-private, rounded down; 0 if none is."""
+    spare = (delta - approximation_delta) / (1 - approximation_delta)
+    if not spare > 0:
+        return 0.0
+    within, _ = bracket_threshold(lambda mu: float(gaussian_delta(mu, epsilon)) > spare)
+    return within**2 * (1 - _BUDGET_ROUNDING)
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    if mu == 0 and delta >= 0:
+        return 0.0
+    if not delta > 0 or not np.isfinite(mu):
+        return float("inf")
+    if float(gaussian_delta(mu, 0.0)) <= delta:
+        return 0.0
+    return bracket_threshold(lambda epsilon: float(gaussian_delta(mu, epsilon)) <= delta)[1]
+
+
+#: Relative rounding of mu.
+_MU_ROUNDING = 1e-9
+
+#: Nodes of a profile that is a function: up to where delta is negligible, or an epsilon of 512.
+_NODES = 256
+_NEGLIGIBLE_DELTA, _FURTHEST = 1e-18, 512.0
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Upper bounds of delta at nodes e^epsilon = `ratio`, ascending from 1, in both directions."""
+
+    ratio: Floats
+    delta: Floats
+
+    @classmethod
+    def from_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
+        return cls(np.exp(epsilon), np.asarray(delta, dtype=np.float64))
+
+    @classmethod
+    def from_function(cls, delta: Callable[[float], float]) -> Profile:
+        """Make the profile of a function that gives delta at every epsilon."""
+        furthest = 0.125
+        while delta(furthest) > _NEGLIGIBLE_DELTA and furthest < _FURTHEST:
+            furthest *= 2
+        epsilon = furthest * np.linspace(0.0, 1.0, _NODES) ** 1.5
+        return cls.from_epsilons(epsilon, np.array([delta(float(node)) for node in epsilon]))
+
+    @classmethod
+    def from_renyi(cls, cost: RenyiCost) -> Profile:
+        """Make the profile that a Renyi curve implies, looser than that of a game."""
+        finite, orders = cost.curve[:-1], ORDERS[:-1]
+        failure, pure = float(cost.delta), float(cost.curve[-1])
+
+        def delta(epsilon: float) -> float:
+            if epsilon >= pure:
+                return failure
+            # Randomised response dominates any purely private release.
+            response = (
+                math.expm1(pure - epsilon) / (math.exp(-epsilon) + math.exp(pure - epsilon))
+                if pure < _FURTHEST
+                else 1.0
+            )
+            # The inverse of the conversion to epsilon (Canonne, Kamath and Steinke, 2020).
+            log = (orders - 1) * (finite - epsilon + np.log1p(-1 / orders)) - np.log(orders)
+            return min(failure + min(float(np.exp(min(log.min(), 0.0))), response), 1.0)
+
+        beyond = cls.from_function(lambda epsilon: delta(epsilon) - failure)
+        return cls(beyond.ratio, np.minimum(beyond.delta + failure, 1.0))
+
+    @cached_property
+    def _tests(self) -> tuple[Floats, Floats]:
+        """Tests of the lower hull's segments: rejection a under P, and log b under Q."""
+        ratio, delta = self.ratio, np.minimum.accumulate(self.delta)
+        while True:
+            slope = np.diff(delta) / np.diff(ratio)
+            # A node above the chord of its neighbours is not on the hull.
+            above = np.diff(slope) < 0
+            if not above.any():
+                break
+            on_hull = np.concatenate([[True], ~above, [True]])
+            ratio, delta = ratio[on_hull], delta[on_hull]
+        falls = slope < 0
+        with np.errstate(divide="ignore"):
+            log_b = np.log(-slope)
+        # A segment is flat only at the end, where delta has reached its last value.
+        return (delta[:-1] - slope * ratio[:-1])[falls], log_b[falls]
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Compute the least sufficient mu^2, rounded up; infinite below the profile's tail."""
+        failure = approximation_delta
+        if self.delta[0] <= failure:
+            return GaussianCost(0.0, failure)
+        if self.delta[-1] > failure:
+            return GaussianCost(math.inf, failure)
+        a, log_b = self._tests
+        rejected = (a - failure) / (1 - failure)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mu = ndtri(np.clip(rejected, 0.0, 1.0)) - ndtri_exp(
+                np.minimum(log_b - math.log1p(-failure), 0.0)
+            )
+        # No shift is enough where delta begins at 1.
+        mu = np.where(np.isnan(mu), np.inf, mu)
+        largest = float(np.where(rejected > 0, mu, 0.0).max(initial=0.0)) * (1 + _MU_ROUNDING)
+        return GaussianCost(largest**2, failure)
+
+
+class HasGaussianCost(Protocol):
+    """Release with a price in mu^2 beside any approximation delta."""
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Compute the least sufficient mu^2, rounded up."""
+
+
+def gaussian_share(
+    priced: Sequence[tuple[float, HasGaussianCost]], mu2: float, approximation_delta: float
+) -> float:
+    """Compute the least share of (`mu2`, `approximation_delta`) that pays, perhaps infinite."""
+    # Each release comes with its part of the approximation delta; the parts sum to 1.
+
+    def spare_mu2(s: float) -> float:
+        costs = [item.gaussian_cost(part * s * approximation_delta) for part, item in priced]
+        return s * mu2 - sum(float(cost.mu2) for cost in costs)
+
+    if not mu2 > 0:
+        return 0.0 if spare_mu2(0.0) >= 0 else math.inf
+    # A delta of a half or more is no privacy to speak of.
+    most = 0.5 / approximation_delta if approximation_delta else 1e12
+    return bracket_zero(spare_mu2, most, 1e-7)[1]

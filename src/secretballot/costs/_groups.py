@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from operator import add
 
-from secretballot.costs._cost import Cost, RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
 from secretballot.costs._orders import GAUSSIAN, Order
 
 #: Group of a cost that all levels of a budget pay alike: a name in charges, not a level. (A budget
@@ -85,7 +84,6 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
 
 
 def zero_cost(order: Order) -> Cost:
-    """Make the cost of an empty release, in the currency of an order."""
     return GaussianCost.zero() if order == GAUSSIAN else RenyiCost.zero()
 
 
@@ -111,6 +109,5 @@ def parts_cost(charges: Costs, level: str) -> Cost | None:
 
 
 def is_part(group: str, level: str) -> bool:
-    """Test if a group is a part of a level."""
     owner, part = split_group(group)
     return owner == level and bool(part)

@@ -59,7 +59,6 @@ _ORDER_ROUNDING = 4
 
 
 def order_array(orders: tuple[float, ...] | None) -> Floats:
-    """Return orders as an array; the shared grid for None."""
     return ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
 
 

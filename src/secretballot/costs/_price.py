@@ -1,4 +1,4 @@
-"""A plan of rows priced as a whole, and the longest one that fits a budget."""
+"""Price of a plan of rows as a whole, and the longest plan that fits a budget."""
 
 from __future__ import annotations
 
@@ -11,15 +11,124 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._base._numbers import check_integer
+from secretballot._base._cached_property import cached_property
+from secretballot._base._numbers import check_integer, check_number
 from secretballot._base._progress import tracked
 from secretballot._base._sizes import MOST_ROWS, check_pair
+from secretballot._base._view import Shown, View
+from secretballot._base._view_parts import Table
+from secretballot.costs._cost import GaussianCost, Profile
+from secretballot.costs._game import build_tree, worst_game
+from secretballot.costs._grid import FINE, Fineness, ValueFunction
 from secretballot.costs._groups import EVERYONE, split_group
 from secretballot.costs._law import Law, PlannedMechanism
-from secretballot.costs._plan_price import PlanPrice
-from secretballot.costs._row import build_tree
-from secretballot.costs._worst_game import worst_game
-from secretballot.costs.moves import FINE, Fineness, ValueFunction
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._threshold_search import bracket_threshold
+
+#: Floating-point error of all rows together, relative.
+_ROUNDING = 1e-9
+
+#: The delta at which `repr` shows a price, and those of the view.
+_SHOWN_DELTA = 1e-5
+_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+
+
+@dataclass(frozen=True)
+class PlanPrice(Shown):
+    """Price of a plan: every pair (epsilon, delta) on its curve is proven.
+
+    Returned by `price_plan`.
+    """
+
+    _value_functions: tuple[ValueFunction, ...]
+
+    def delta(self, epsilon: float) -> float:
+        """Compute delta at `epsilon`, rounded up."""
+        worst = max(function.at_loss(-epsilon) for function in self._value_functions)
+        return min(worst * (1 + _ROUNDING), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Compute the least epsilon at `delta`, rounded up; infinite where the grid ends first."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        return bracket_threshold(lambda epsilon: self.delta(epsilon) <= delta, self._highest)[1]
+
+    def share(self, epsilon: float, delta: float) -> float:
+        """Compute the least s for which (s * epsilon, s * delta) is on the curve.
+
+        At most 1 if the plan fits (epsilon, delta).
+        """
+        check_pair(epsilon, delta)
+        largest = self._highest / epsilon
+        return bracket_threshold(lambda s: self.delta(s * epsilon) <= s * delta, largest)[1]
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Compute the price where mu^2 and deltas add up, rounded up.
+
+        Such costs add, also of plans that are chosen one after the other by earlier outcomes. With
+        an approximation delta of 1e-7, say, a long plan of noisy bits costs 36 % less than its
+        noisy counts would; with 0 it would cost as much.
+
+        Parameters
+        ----------
+        approximation_delta : float
+            Delta to be paid beside mu^2, at least 0.
+
+        Returns
+        -------
+        GaussianCost
+            Infinite where the approximation delta is below what the numerical curve can show.
+
+        Examples
+        --------
+        >>> from secretballot import GNMax
+        >>> from secretballot.accounting import price_plan
+        >>> cost = price_plan(GNMax(sigma=40), 40, n_columns=2).gaussian_cost(1e-7)
+        >>> noisy_counts = 40 * 2 / 40**2
+        >>> round(float(cost.mu2) / noisy_counts, 2)
+        0.66
+        """
+        check_number("approximation_delta", approximation_delta, least=0.0, below=1.0)
+        return self._profile.gaussian_cost(approximation_delta)
+
+    def refund(self) -> float:
+        """Compute the mu^2 that may be given back if a plan of more rows ends before these.
+
+        The largest Gaussian curve below the plan's numerical one, from which the price was
+        computed: to stop for it never gains an adversary more than to draw the rows. (To charge
+        afterwards the price of the rows that were drawn would be too little.)
+        """
+
+        def exceeds(mu: float) -> bool:
+            return any(
+                (gaussian_delta(mu, -function.losses) > function.values * (1 + _ROUNDING)).any()
+                for function in self._value_functions
+            )
+
+        return bracket_threshold(exceeds)[0] ** 2 * (1 - _ROUNDING)
+
+    @cached_property
+    def _profile(self) -> Profile:
+        # Parts of a level may have grids of their own. A shorter curve is continued by its value
+        # at the end, which is larger.
+        step = min(function.grid.step for function in self._value_functions)
+        epsilon = step * np.arange(round(self._highest / step) + 1, dtype=np.float64)
+        delta = np.zeros(len(epsilon))
+        for function in self._value_functions:
+            np.maximum(delta, function.at(-epsilon) * (1 + _ROUNDING), out=delta)
+        return Profile.from_epsilons(epsilon, np.minimum(delta, 1.0))
+
+    @property
+    def _highest(self) -> float:
+        return -min(float(function.losses[0]) for function in self._value_functions)
+
+    def _view(self) -> View:
+        priced = [(f"{delta:g}", f"{self.epsilon(delta):.4g}") for delta in _DELTAS]
+        return View("PlanPrice", (Table(("delta", "epsilon"), priced),))
+
+    def __repr__(self) -> str:
+        return f"<PlanPrice: epsilon {self.epsilon(_SHOWN_DELTA):.4g} at delta {_SHOWN_DELTA:g}>"
+
 
 #: Name of the work where progress is shown.
 _TASK = "rows of the game"
@@ -37,18 +146,15 @@ class GroupPlan:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows in which the group takes part."""
         return int(self.rows.sum())
 
     def price(self, fineness: Fineness = FINE, n_answers: int | None = None) -> PlanPrice:
-        """Price the plan in the worst case."""
         return price_law_cached(self.law, self.n_rows, fineness, n_answers)
 
 
 def group_plans(
     mechanism: PlannedMechanism, n_rows: int, n_columns: int | None
 ) -> dict[str, GroupPlan]:
-    """Split a mechanism's plan by privacy group."""
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
     laws = mechanism.laws(n_columns)
     for group in laws:
@@ -243,10 +349,8 @@ def _limits(
 
 
 def find_most_rows(share: Callable[[int], float], n_rows: int, guess: int = 32) -> int:
-    """Find the most rows, up to `n_rows`, of which the share is at most 1.
-
-    The share grows with the rows, about in proportion, so few of them are looked at.
-    """
+    """Find the most rows, up to `n_rows`, of which the share is at most 1."""
+    # The share grows with the rows, about in proportion, so few of them are looked at.
     low, high, guess = 0, n_rows + 1, min(n_rows, guess)
     while high - low > 1:
         used = share(guess)

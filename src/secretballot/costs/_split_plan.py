@@ -1,19 +1,102 @@
-"""Plans of a mechanism's rows for each privacy group, as reservations pay for them."""
+"""Plans of a mechanism's rows where mu^2 and deltas add up, as reservations pay for them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from secretballot._base._cached_property import cached_property
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import GaussianCost
+from secretballot.costs._game import RowGame, has_play, interpolate_share, play_of
+from secretballot.costs._grid import FINE, Fineness
 from secretballot.costs._law import Law, PlannedMechanism, own_delta
-from secretballot.costs._long_plan import LongPlan, price_in_mu2
-from secretballot.costs._plan_price import PlanPrice
-from secretballot.costs._price import GroupPlan, group_plans
-from secretballot.costs.moves import FINE, Fineness, has_play, interpolate_share, play_of
+from secretballot.costs._noise import gaussian_delta
+from secretballot.costs._price import GroupPlan, PlanPrice, group_plans, price_law_cached
+
+#: Most moves that are played, in whole rows, but at least one row. Of plans of noisy bits the mu^2
+#: is then .15 per cent above the game's at most.
+MOST_MOVES = 1000
+
+#: Share of the approximation delta for the rows that are not played, and the most for one of them.
+_DELTA_SHARE, _MOST_DELTA = 0.05, 1e-10
+
+#: A row's delta is at least this multiple of the numerical curve's last value, at the end of a grid
+#: that covers this multiple of the variance.
+_TAIL_FACTOR, _SPAN_FACTOR = 1.1, 1.5
+
+#: Share of a row's least cost that is refunded: no more than the game would refund, also to those
+#: who paid its price for a plan of as many rows.
+_REFUND_SHARE = 0.995
+
+
+@dataclass(frozen=True)
+class LongPlan:
+    """Price of many rows: the last by the game (`played`), `n_more` before by the bound on one row.
+
+    `base` is the mu^2 that is refunded for the last rows; `row` prices one row, and a Gaussian pair
+    with that mu^2 after it. Proof: docs/theory/game.md, "Long plans".
+    """
+
+    played: PlanPrice
+    base: float
+    row: PlanPrice
+    n_more: int
+
+    @property
+    def _least_delta(self) -> float:
+        """The least delta beside which a row before the last ones has a price."""
+        return _TAIL_FACTOR * self.row.delta(math.inf)
+
+    def row_mu2(self, delta: float) -> float:
+        """Compute the mu^2 of a row before the last ones, beside `delta`."""
+        # Beside a large delta a row may cost less than is refunded.
+        return max(float(self.row.gaussian_cost(delta).mu2) - self.base, 0.0)
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        row_delta = min(_DELTA_SHARE * approximation_delta / self.n_more, _MOST_DELTA)
+        row_delta = max(row_delta, self._least_delta)
+        end_delta = approximation_delta - self.n_more * row_delta
+        if end_delta <= 0:
+            return GaussianCost(math.inf, approximation_delta)
+        end_mu2 = max(float(self.played.gaussian_cost(end_delta).mu2), self.base)
+        return GaussianCost(end_mu2 + self.n_more * self.row_mu2(row_delta), approximation_delta)
+
+    def refund(self) -> float:
+        row_mu2 = self.row_mu2(max(_MOST_DELTA, self._least_delta))
+        return self.base + self.n_more * _REFUND_SHARE * row_mu2
+
+
+def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
+    law, times = _split_row(plan.law)
+    n_rows = times * plan.n_rows
+    n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
+    if n_rows > n_played:
+        return replace(_price_end(law, n_played, fineness), n_more=n_rows - n_played)
+    return plan.price(fineness)
+
+
+def _split_row(law: Law) -> tuple[Law, int]:
+    """Split a row of too many moves, if they are alike, into rows of one move."""
+    times = sum(step.times for step in law)
+    if times <= MOST_MOVES or len({(step.move, step.after) for step in law}) > 1:
+        return law, 1
+    return (replace(law[0], times=1),), times
+
+
+@lru_cache(maxsize=32)
+def _price_end(law: Law, n_rows: int, fineness: Fineness) -> LongPlan:
+    """Price the last rows, and one before them."""
+    played = price_law_cached(law, n_rows, fineness)
+    base, row = played.refund(), RowGame(law, fineness)
+    span = row.span(n_rows + 1, _SPAN_FACTOR)
+    pair = row.grid.final_value(*span)
+    pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
+    return LongPlan(played, base, PlanPrice((row.before(pair, n_rows + 1, span),)), n_more=0)
+
 
 #: The most mu^2 of noisy numbers, and the largest shift, that games are played for.
 _MOST_MU2, _LARGEST_SHIFT = 900.0, 5.0
@@ -28,8 +111,7 @@ RowPart = Literal["rows", "thresholds", "answers"]
 class SplitPlan:
     """The rows of one mechanism, priced for each privacy group; arguments as for `price_plan`.
 
-    Where one threshold decides which rows are answered the thresholds and the
-    answers are two plans: they can be reserved, drawn and given back apart.
+    Thresholds and the answers behind them are two plans: reserved, drawn and given back apart.
     """
 
     def __init__(
@@ -40,7 +122,6 @@ class SplitPlan:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Privacy groups that are charged."""
         return tuple(self._plans)
 
     def pieces(
@@ -77,7 +158,6 @@ class PlanPiece:
 
     @cached_property
     def _own_delta(self) -> float:
-        """The delta that the rows' steps have of their own."""
         return own_delta(self._plan.law) * self._plan.n_rows
 
     def estimate_mu2(self, approximation_delta: float) -> float | None:
@@ -97,10 +177,8 @@ class PlanPiece:
         return GaussianCost(mu2, approximation_delta)
 
     def refund(self) -> GaussianCost:
-        """Compute the mu^2 that may be given back if a plan ends before these rows.
-
-        At most that of the noisy numbers, which may be all that was paid.
-        """
+        """Compute the mu^2 that may be given back if a plan ends before these rows."""
+        # At most that of the noisy numbers, which may be all that was paid.
         mu2 = self.noisy_numbers_mu2
         return GaussianCost(min(self._price_in_mu2.refund(), mu2) if self._is_played else mu2)
 
@@ -117,12 +195,10 @@ class PlanPiece:
 
     @cached_property
     def _is_played(self) -> bool:
-        """True if a game is played; otherwise noisy numbers are charged, and refunded.
-
-        No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
-        reveals nearly everything. Where a game takes minutes, it would save at most pi / 2 of a
-        long plan's price.
-        """
+        """True if a game is played; otherwise noisy numbers are charged, and refunded."""
+        # No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
+        # reveals nearly everything. Where it takes minutes it would save at most pi / 2 of a long
+        # plan's price.
         if self.exact_cost is not None or self._is_slow:
             return False
         largest = max((play.noisy_shift for play in self._plays), default=0.0)
@@ -130,7 +206,6 @@ class PlanPiece:
 
 
 def threshold_steps(law: Law) -> Law:
-    """Select the steps that every row makes."""
     return tuple(step for step in law if step.after is None)
 
 
@@ -147,7 +222,6 @@ def answer_steps(law: Law) -> Law:
 
 
 def has_game(law: Law) -> bool:
-    """Check that plans of such rows have a price."""
     return all(has_play(step.move) for step in law)
 
 

@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, owens_t
 
-from secretballot.costs._bit import gaussian_bound, log_density, mills_ratio, worst_bit
-from secretballot.costs._divergence import cell_bound, log_moments
+from secretballot.costs._divergence import (
+    cell_bound,
+    gaussian_bound,
+    log_density,
+    log_moments,
+    mills_ratio,
+    worst_bit,
+)
 from secretballot.costs._orders import ORDERS, Floats, order_array
 
 #: The ratios of the table: each 4 % above the one before.
@@ -47,19 +53,15 @@ def worst_max(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
     cap = gaussian_bound(float(np.sqrt(2)) * ratio, at)
     finite = np.isfinite(at)
     upper = int(np.clip(np.searchsorted(RATIOS, ratio), 1, len(RATIOS) - 1))
-    ends = _costs(upper)[:, places[finite]]
+    pair = RATIOS[upper - 1 : upper + 1, None]
+    costs = _table()[upper - 1 : upper + 1] / _WHOLE * ORDERS[:-1] * pair**2
+    ends = np.asarray(costs)[:, places[finite]]
     weight = (ratio - RATIOS[upper - 1]) / (RATIOS[upper] - RATIOS[upper - 1])
     chord = (1 - weight) * ends[0] + weight * ends[1]  # the cost is convex in the ratio
     out = cap.copy()
     out[finite] = np.minimum(chord * (1 + 1e-12), cap[finite])
     out.flags.writeable = False
     return out
-
-
-def _costs(upper: int) -> Floats:
-    """Read the costs at the ratios `upper` - 1 and `upper`, shape (2, n_finite_orders)."""
-    ratio = RATIOS[upper - 1 : upper + 1, None]
-    return np.asarray(_table()[upper - 1 : upper + 1] / _WHOLE * ORDERS[:-1] * ratio**2)
 
 
 @cache
@@ -77,11 +79,8 @@ def searched_shares(ratio: float) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=1024)
 def searched_worst_max(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
-    """Bound the same supremum as `worst_max` by a search of the plane of two counts.
-
-    It is at least that of two classes. Its relative precision is 1e-3, less at orders above
-    sigma/w.
-    """
+    """Bound `worst_max` by a search of the plane of two counts, at least that of two classes."""
+    # Its relative precision is 1e-3, less at orders above sigma/w.
     at = order_array(orders)
     if ratio == 0:
         out = np.zeros(len(at))
@@ -163,10 +162,8 @@ def three_way_logs(u: Floats, v: Floats) -> Floats:
 
 
 def _log_win(u: Floats, v: Floats) -> Floats:
-    """Compute log P(X > 0, X > Y), to a relative precision of 1e-11.
-
-    Owen's T function is fast and has a small absolute error; small probabilities are integrated.
-    """
+    """Compute log P(X > 0, X > Y), to a relative precision of 1e-11."""
+    # Owen's T function is fast and has a small absolute error; small probabilities are integrated.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         win = (
             (ndtr(u) + ndtr((u - v) / np.sqrt(2))) / 2
@@ -181,10 +178,8 @@ def _log_win(u: Floats, v: Floats) -> Floats:
 
 
 def _log_win_by_quadrature(u: Floats, v: Floats) -> Floats:
-    """Compute the log of int_0^inf phi(x - u) Phi(x - v) dx by Gauss-Legendre quadrature.
-
-    The integrand is log-concave: on both sides of its peak it falls at least like a unit normal.
-    """
+    """Compute the log of int_0^inf phi(x - u) Phi(x - v) dx by Gauss-Legendre quadrature."""
+    # The integrand is log-concave: on both sides of its peak it falls at least like a unit normal.
     x = np.maximum(u, (u + v) / 2)
     for _ in range(6):  # Newton; the slope of the logarithm lies in [-2, -1]
         mills = mills_ratio(x - v)

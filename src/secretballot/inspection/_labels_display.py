@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._numbers import check_integer
 from secretballot.costs._groups import EVERYONE
-from secretballot.costs._moves import NoisyMax
+from secretballot.costs._law import NoisyMax
 from secretballot.costs._orders import Floats
 from secretballot.costs._price import price_plan
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -10,8 +10,7 @@ from typing import Literal, Self, cast
 import numpy as np
 
 from secretballot._base._errors import LedgerError
-from secretballot.costs._cost import Cost, RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
 from secretballot.costs._groups import Costs, level_cost
 from secretballot.costs._orders import GAUSSIAN, ORDERS
 from secretballot.ledger._budget import Budget, LevelBudget, is_text

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from secretballot.costs._cost import Cost, RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
 from secretballot.costs._groups import Costs
 from secretballot.costs._orders import ORDERS
 from secretballot.ledger._budget import Budget, Cap

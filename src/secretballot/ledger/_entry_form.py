@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import GaussianCost, RenyiCost
 from secretballot.costs._groups import EVERYONE, is_part, split_group
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text

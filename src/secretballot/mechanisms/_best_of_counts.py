@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.costs._full_tails import draw_gumbel
 from secretballot.costs._law import Law, Step
-from secretballot.costs.selection._pure_moves import BoundedRange
+from secretballot.costs._noise import draw_gumbel
+from secretballot.costs._selection import BoundedRange
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     Relation,

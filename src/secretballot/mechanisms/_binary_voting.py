@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.costs._law import Law, Step
-from secretballot.costs._moves import NoisyBit
+from secretballot.costs._law import Law, NoisyBit, Step
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._fields import ROUNDING, ballot_thresholds
 from secretballot.mechanisms._hierarchy import (

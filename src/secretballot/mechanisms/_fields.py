@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._numbers import check_integer, check_number
 from secretballot.costs._groups import EVERYONE
-from secretballot.costs._moves import check_bound
+from secretballot.costs._law import check_bound
 
 #: Neighbouring relations: one unit of privacy is replaced, or added or removed.
 Relation = Literal["replace", "add_remove"]

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_number
 from secretballot.costs._groups import EVERYONE
-from secretballot.costs._law import Law, Step
-from secretballot.costs._moves import NoisyVector
+from secretballot.costs._law import Law, NoisyVector, Step
 from secretballot.mechanisms._base import Mechanism, as_table
 from secretballot.mechanisms._fields import Relation, by_group, check_count_spacing
 

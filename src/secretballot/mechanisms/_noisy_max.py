@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot.costs._confident_max import ConfidentMax
-from secretballot.costs._law import Law, Step
-from secretballot.costs._moves import Bound, NoisyBit, NoisyMax
+from secretballot.costs._law import Bound, Law, NoisyBit, NoisyMax, Step
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     ROUNDING,

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_integer
 from secretballot.costs._exact_max import largest_normal
-from secretballot.costs._full_tails import draw_exponential, draw_uniform
 from secretballot.costs._law import Law
+from secretballot.costs._noise import draw_exponential, draw_uniform
 from secretballot.mechanisms._base import MAX_VOTES
 from secretballot.mechanisms._cast_ballots import check_counted_ballots
 from secretballot.mechanisms._counting import Counting, CountSets

@@ -10,14 +10,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from secretballot.costs._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
-from secretballot.costs._bit import gaussian_bound
-from secretballot.costs._dirichlet import dirichlet_delta, dirichlet_renyi
-from secretballot.costs._full_tails import draw_laplace
-from secretballot.costs._gaussian_cost import GaussianCost
-from secretballot.costs._moves import Move
+from secretballot.costs._cost import GaussianCost, HasGaussianCost, Profile
+from secretballot.costs._divergence import gaussian_bound
+from secretballot.costs._law import Move
+from secretballot.costs._noise import (
+    dirichlet_delta,
+    dirichlet_renyi,
+    draw_laplace,
+    gaussian_delta,
+    laplace_delta,
+    laplace_renyi,
+)
 from secretballot.costs._orders import ORDERS, Floats
-from secretballot.costs._profile import HasGaussianCost, Profile
 from secretballot.costs._threshold_search import find_sharpness
 
 

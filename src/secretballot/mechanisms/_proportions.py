@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_integer
-from secretballot.costs._cost import RenyiCost
+from secretballot.costs._cost import HasGaussianCost, RenyiCost
 from secretballot.costs._groups import EVERYONE
 from secretballot.costs._law import Law, Step
 from secretballot.costs._orders import Floats
-from secretballot.costs._profile import HasGaussianCost
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._proportion_moves import ProportionsMove
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_integer
+from secretballot.costs._integer_moves import IntegerBit, IntegerCounts, IntegerMax
 from secretballot.costs._law import Law, Step
-from secretballot.costs.integer._integer_bit import IntegerBit, IntegerCounts
-from secretballot.costs.integer._integer_max import IntegerMax
-from secretballot.costs.integer._skellam import draw_skellam
+from secretballot.costs._noise import draw_skellam
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import MAX_BALLOTS, by_group, check_choice
 

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, rankdata
 
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.costs._additive_noise import gaussian_delta
 from secretballot.costs._cost import Cost, RenyiCost
 from secretballot.costs._groups import EVERYONE, level_cost, split_group
+from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._orders import GAUSSIAN, ORDERS
 from secretballot.mechanisms._base import Mechanism
 from secretballot.testing._audit import (

@@ -13,8 +13,8 @@ from scipy.special import log_ndtr, log_softmax
 from secretballot.costs._cost import RenyiCost
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._exact_max import max_log_probabilities
+from secretballot.costs._noise import winner_log_probabilities
 from secretballot.costs._orders import ORDERS, Floats
-from secretballot.costs.integer._skellam import winner_log_probabilities
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._best_of_counts import BestOfCounts
 from secretballot.mechanisms._binary_voting import BinaryVoting

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.costs._additive_noise import gaussian_delta
-from secretballot.costs._gaussian_cost import GaussianCost, gaussian_budget
+from secretballot.costs._cost import GaussianCost, gaussian_budget
+from secretballot.costs._noise import gaussian_delta
 from secretballot.ledger._child import Grant
 from secretballot.mechanisms import GNMax, VectorSum
 

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.costs._additive_noise import gaussian_delta
 from secretballot.costs._groups import EVERYONE, level_cost
+from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.costs._split_plan import has_game
 from secretballot.testing._outcome_laws import outcome_law

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from secretballot._base._numbers import as_float, check_number
 from secretballot.accounting._largest_epsilon import largest_epsilon
-from secretballot.costs._cost import gate_budget
-from secretballot.costs._gaussian_cost import gaussian_budget
+from secretballot.costs._cost import gate_budget, gaussian_budget
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, check_cap
 from secretballot.ledger._child import Grant

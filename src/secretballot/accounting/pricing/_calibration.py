@@ -14,10 +14,10 @@ from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
 from secretballot.accounting.pricing._kinds import plan_pricing
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
+from secretballot.costs._grid import FINE, Fineness
 from secretballot.costs._groups import Costs
 from secretballot.costs._orders import Order
-from secretballot.costs._plan_noise import least_plan_noise
-from secretballot.costs.moves._grid import FINE, Fineness
+from secretballot.costs._threshold_search import least_plan_noise
 from secretballot.ledger._totals import Totals
 
 M = TypeVar("M", bound=ReleaseMechanism)

@@ -12,16 +12,21 @@ from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import SelfPriced, game_laws, row_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
-from secretballot.costs._cost import Cost, RenyiCost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import (
+    Cost,
+    GaussianCost,
+    HasGaussianCost,
+    Profile,
+    RenyiCost,
+    gaussian_share,
+)
+from secretballot.costs._grid import FINE, Fineness
 from secretballot.costs._groups import EVERYONE, Costs, check_groups
 from secretballot.costs._law import PlannedMechanism
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.costs._price import find_most_rows
-from secretballot.costs._profile import HasGaussianCost, Profile, gaussian_share
+from secretballot.costs._selection import PureRelease
 from secretballot.costs._split_plan import PlanPiece, SplitPlan
-from secretballot.costs.moves._grid import FINE, Fineness
-from secretballot.costs.selection._pure_moves import PureRelease
 from secretballot.ledger._totals import Totals
 
 #: What each payer has left: mu^2, and delta.

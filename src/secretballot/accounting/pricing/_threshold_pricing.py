@@ -15,8 +15,7 @@ from secretballot.accounting.pricing._gaussian_pricing import (
     parts_of_delta,
 )
 from secretballot.accounting.pricing._priced_rows import Span
-from secretballot.costs._cost import Cost
-from secretballot.costs._gaussian_cost import GaussianCost
+from secretballot.costs._cost import Cost, GaussianCost
 from secretballot.costs._groups import Costs
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._totals import Totals

@@ -15,9 +15,8 @@ from secretballot._base._errors import BudgetExceededError, warn
 from secretballot.costs._clipped_bits import ClippedBits
 from secretballot.costs._confident_max import ConfidentMax
 from secretballot.costs._exact_max import level_quadrature, max_log_probabilities
-from secretballot.costs._law import Law, Step
-from secretballot.costs._moves import Move, NoisyBit, NoisyMax
-from secretballot.costs.selection._gaussian_selection import StableTest
+from secretballot.costs._law import Law, Move, NoisyBit, NoisyMax, Step
+from secretballot.costs._selection import StableTest
 from secretballot.ensemble.advice._teacher_rows import least_rows
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms._base import Mechanism

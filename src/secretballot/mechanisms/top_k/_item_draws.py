@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.costs._full_tails import draw_gumbel
+from secretballot.costs._noise import draw_gumbel
 from secretballot.costs._orders import Floats
-from secretballot.costs.selection._pure_moves import charged_draws, draw_noise_factor
+from secretballot.costs._selection import charged_draws, draw_noise_factor
 
 #: Rows are sorted completely if they are shorter, or if a larger part of them is needed.
 _SHORT_ROW, _LARGE_PART = 512, 0.25

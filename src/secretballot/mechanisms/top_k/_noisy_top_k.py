@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.costs._law import Law, Step
-from secretballot.costs.selection._pure_moves import BoundedRange
+from secretballot.costs._selection import BoundedRange
 from secretballot.mechanisms.top_k._item_draws import draw_items, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 

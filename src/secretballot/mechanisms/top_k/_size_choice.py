@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from secretballot.costs._full_tails import draw_gumbel, draw_laplace
 from secretballot.costs._law import Step
-from secretballot.costs.selection._gaussian_selection import NoisyGaps, StableTest
-from secretballot.costs.selection._pure_moves import BoundedRange, PureRelease
+from secretballot.costs._noise import draw_gumbel, draw_laplace
+from secretballot.costs._selection import BoundedRange, NoisyGaps, PureRelease, StableTest
 
 Selector = Literal["exponential", "gaussian"]
 TestNoise = Literal["gaussian", "laplace"]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._numbers import check_integer, check_number
 from secretballot.costs._law import Law, Step
-from secretballot.costs.selection._pure_moves import BoundedRange, FewDraws, draw_noise_factor
+from secretballot.costs._selection import BoundedRange, FewDraws, draw_noise_factor
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._fields import (
     ROUNDING,

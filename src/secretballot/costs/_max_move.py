@@ -1,4 +1,4 @@
-"""Hockey sticks of a noisy maximum over three or more classes, for all an adversary can choose.
+"""A noisy maximum over three or more classes in the game, for all an adversary can choose.
 
 The ballot moves from class i to class j, and z is the largest noisy count of the others. Chosen are
 (u, v) = ((n_i - z)/sigma, (n_j - z)/sigma); the outcomes are i, j and neither, and the neighbour is
@@ -7,22 +7,34 @@ at (u - r, v + r).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
+from secretballot.costs._bit_move import BitMove, bit_move, bit_tent, highest_tent
+from secretballot.costs._game import (
+    MORE_CLASSES,
+    TWO_CLASSES,
+    GameMove,
+    Play,
+    interpolate_share,
+    play_of,
+)
+from secretballot.costs._grid import GaussianPairMove, LossGrid, PaddedValues, larger_value
+from secretballot.costs._law import NoisyMax
 from secretballot.costs._orders import Floats
 from secretballot.costs._worst_max import three_way_logs
-from secretballot.costs.moves._bit_move import bit_tent, highest_tent
 
 _SUBGRID = np.linspace(0.0, 1.0, 5)
 #: Squares are grouped by how far their kernels reach, up to this ratio.
-_REACH_RATIO = 1.25
+_SQUARE_REACH_RATIO = 1.25
 _CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 
@@ -49,17 +61,8 @@ class Region:
         return 8e-4 * float(_density(self.beyond + 0.1))
 
 
-@dataclass(frozen=True)
-class SquareKernels:
-    """Bounds of e^z T(z) at the corners of some squares, which are 0 at all other nodes.
-
-    Attributes
-    ----------
-    squares : ndarray of shape (n_squares,)
-        Numbers of the squares.
-    nodes : slice
-    values : ndarray of shape (n_squares, 4, n_nodes)
-    """
+class SquareKernels(NamedTuple):
+    """Bounds of e^z T(z) at the corners of some squares; 0 at all other nodes."""
 
     squares: NDArray[np.intp]
     nodes: slice
@@ -93,11 +96,9 @@ def _largest_product(order: int, a: list[Floats], b: list[Floats]) -> Floats:
 
 
 def _smoothness(low: Floats, size: float, ratio: float) -> tuple[Floats, Floats]:
-    """Bound the third and fourth derivatives of the probability that i wins, or that j does.
-
-    Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
-    phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
-    """
+    """Bound the third and fourth derivatives of the probability that i wins, or that j does."""
+    # Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
+    # phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
     least, most = low.T - ratio, low.T + size + ratio
     root = np.sqrt(2)
     total = _largest_derivatives((least[0] + least[1]) / root, (most[0] + most[1]) / root)
@@ -139,10 +140,8 @@ def _largest_eigenvalue(uu: Floats, uv: Floats, vv: Floats) -> Floats:
 
 
 def _curvature(u: Floats, v: Floats, ratio: float) -> tuple[Floats, Floats]:
-    """Bound the second derivatives of e^z T from below, by -a - b |e^z - 1|; return a and b.
-
-    The argument is in docs/theory/game.md ("Curvature of the hockey stick").
-    """
+    """Bound second derivatives of e^z T by -a - b |e^z - 1| from below; return a and b."""
+    # docs/theory/game.md, "Curvature of the hockey stick".
     i_wins, i_wins_moved = _hessian(u, v), _hessian(u - ratio, v + ratio)
     change = [moved - unmoved for moved, unmoved in zip(i_wins_moved, i_wins, strict=True)]
     j_wins, j_wins_moved = _hessian(v, u), _hessian(v + ratio, u - ratio)
@@ -209,7 +208,7 @@ def _square_kernels(low: Floats, size: float, ratio: float, z: Floats) -> Iterat
     loss = np.maximum(_largest_loss(log_p, log_q)[index].max(axis=1), curvature[:, 2])
     half = len(z) // 2
     reach = np.minimum(np.ceil(loss / (z[half + 1] - z[half])) + 2, half)
-    classes = np.ceil(np.log(reach) / np.log(_REACH_RATIO))
+    classes = np.ceil(np.log(reach) / np.log(_SQUARE_REACH_RATIO))
     for number in np.unique(classes):
         squares = np.flatnonzero(classes == number)
         most = int(reach[squares].max())
@@ -233,12 +232,9 @@ def _largest_loss(log_p: Floats, log_q: Floats) -> Floats:
 
 
 def _caps(least: Floats, most: Floats, ratio: float, z: Floats) -> Floats:
-    """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses).
-
-    T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
-    wins" and of "j doesn't win"; both grow with u and fall with v. They are given by the
-    `three_way_logs` of the corners where they are least and most.
-    """
+    """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses)."""
+    # T is at most the larger of the tents at the gaps that have the probabilities of "i wins" and
+    # of "j doesn't win"; both grow with u and fall with v, so corners bound them.
     shift = float(np.sqrt(2)) * ratio
     return np.maximum(
         highest_tent(z, shift, _gap(least, 0), _gap(most, 0)),
@@ -287,11 +283,8 @@ def _margins(curvature: Floats, size: float, z: Floats) -> Floats:
 
 @lru_cache(maxsize=32)
 def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
-    """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction.
-
-    Kernels have shape (n_kernels, 2 * half + 1). The correction is added to the tent of the noisy
-    bit with shift sqrt(2) `ratio`, where `ratio` is w/sigma of the ballot that moves.
-    """
+    """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction."""
+    # The correction is added to the tent of the noisy bit with shift sqrt(2) `ratio`.
     shift = float(np.sqrt(2)) * ratio
     low, sizes = _cut(ratio, region)
     beyond = region.beyond
@@ -327,10 +320,8 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
 
 
 def _bit_correction(z: Floats, shift: float, region: Region) -> Floats:
-    """Bound e^z times the addition of a rare third outcome to the tent of a noisy bit.
-
-    The argument is in docs/theory/game.md ("A rare third outcome").
-    """
+    """Bound e^z times what a rare third outcome adds to the tent of a noisy bit."""
+    # docs/theory/game.md, "A rare third outcome".
     most = region.beyond + shift
     width = region.rare_third / float(_density(most + 0.1))
     gap = np.linspace(-width / 2, most, 2001)
@@ -350,3 +341,146 @@ def _bit_correction(z: Floats, shift: float, region: Region) -> Floats:
     # The slope's jumps between nodes count where the nodes are.
     wide = np.maximum(np.maximum(total, np.roll(total, 1)), np.roll(total, -1))
     return np.asarray(wide * np.exp(np.diff(z).max()))
+
+
+_BLOCK = 1024
+_REACH_RATIO = 1.2  # kernels are grouped by reach, up to this ratio
+_SINGLE = 1 + 1e-4  # 691 nodes at most, each product and sum to 6e-8
+
+Singles = NDArray[np.float32]
+
+#: Shifts between the nodes on which the plane is searched; chords between them add.
+_COARSE_STEP = 0.1
+
+_FURTHEST = 8.5
+
+#: Upper bound of the loss variance of three and more classes, beside the noisy counts'.
+_THREE_CLASSES = 0.65
+
+#: However many rows are left, far out V bends so much that gaps up to this matter.
+_LEAST_ZONE = 0.3125
+
+
+@dataclass(frozen=True)
+class MaxMove:
+    """The best of all (u, v), bounded from above; never above the pair with shift sqrt(2) r.
+
+    Proof: docs/theory/game.md, "A noisy maximum of three or more classes".
+    """
+
+    bit: BitMove
+    gaussian: GaussianPairMove
+    kernels: tuple[tuple[Singles, int], ...]
+    correction: Floats
+    stride: int
+
+    @property
+    def pad(self) -> int:
+        return max(self.bit.pad, self.gaussian.pad, (len(self.correction) // 2 + 3) * self.stride)
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        after = larger_value(positive, negative)
+        half = len(self.correction) // 2
+        coarse, jumps = after.slope_jumps(self.stride, half)
+        plane = coarse + _largest_gain(jumps, self.kernels) + 2 * ndtr(-_FURTHEST)
+        corrected = coarse + _largest_gain(
+            jumps, [(self.correction[None].astype(np.float32), half)]
+        )
+        # The chord of a sum is the sum of chords.
+        binary = self.bit.best(after, after)
+        binary = binary + after.interpolate(corrected, self.stride) - after.shifted(0)
+        best = np.maximum(binary, after.interpolate(plane, self.stride))
+        return np.asarray(np.minimum(best, self.gaussian.best(after, after)))
+
+
+def _largest_gain(jumps: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floats:
+    """Compute the largest gain of any kernel, in groups of the same reach."""
+    # In single precision, twice as fast: sums of some hundred products that are never negative err
+    # by less than `_SINGLE` adds.
+    n_nodes = jumps.shape[-1] - 2 * max(reach for _, reach in kernels)
+    out = np.zeros((*jumps.shape[:-1], n_nodes))
+    for row in np.ndindex(out.shape[:-1]):
+        for first in range(0, n_nodes, _BLOCK):
+            best = np.zeros(len(out[row][first : first + _BLOCK]), dtype=np.float32)
+            middle = (jumps.shape[-1] - n_nodes) // 2 + first
+            for group, reach in kernels:
+                part = jumps[row][middle - reach : middle + len(best) + reach].astype(np.float32)
+                windows = np.ascontiguousarray(sliding_window_view(part, len(best)))
+                np.maximum(best, (group @ windows).max(axis=0), out=best)
+            out[row][first : first + _BLOCK] = best
+    return out * _SINGLE
+
+
+def _group_by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
+    """Group kernels by how far they reach, in nodes: a few reach much further than all others."""
+    half = kernels.shape[1] // 2
+    positive = kernels > 0
+    first, last = positive.argmax(axis=1), positive[:, ::-1].argmax(axis=1)
+    reach = np.where(positive.any(axis=1), half - np.minimum(first, last), 0)
+    groups = []
+    classes = np.ceil(np.log(np.maximum(reach, 1) / reach.max()) / np.log(_REACH_RATIO))
+    for number in np.unique(classes):
+        members = np.flatnonzero(classes == number)
+        most = int(reach[members].max())
+        core = kernels[members, half - most : half + most + 1]
+        groups.append((np.ascontiguousarray(core, dtype=np.float32), most))
+    return tuple(groups)
+
+
+@lru_cache(maxsize=32)
+def max_move(
+    ratio: float, grid: LossGrid, spacing: float, zone: float
+) -> MaxMove | GaussianPairMove:
+    """Build the move with gaps as for `bit_move`, and squares of about twice that side."""
+    shift = float(np.sqrt(2)) * ratio
+    if shift > 1:
+        return GaussianPairMove(shift, grid)
+    # Few rows before the end V bends sharply, and larger gaps are best.
+    zone = max(zone, _LEAST_ZONE)
+    region = Region(2.5 * spacing, tilt=min(1.5 * zone, 3.0), beyond=min(max(1.0, 3 * zone), 6.0))
+    stride = max(1, round(_COARSE_STEP * shift / grid.step))
+    kernels, correction = plane_kernels(ratio, stride * grid.step, region)
+    bit = bit_move(shift, grid, spacing, zone)
+    return MaxMove(bit, GaussianPairMove(shift, grid), _group_by_reach(kernels), correction, stride)
+
+
+class MaxPlay(Play[NoisyMax]):
+    @property
+    def _is_gaussian(self) -> bool:
+        """True if the move is priced as the noisy counts behind it."""
+        # That several ballots move like one heavy ballot at worst is proven for Renyi divergences,
+        # not for every convex V.
+        move = self.move
+        return move.bound == "papernot" or (move.ballots > 1 and move.n_classes != 2)
+
+    @property
+    def _is_bit(self) -> bool:
+        return self.move.n_classes == 2 and not self._is_gaussian
+
+    @property
+    def noisy_shift(self) -> float:
+        """The mu of the noisy counts; 0 for one class, which is always released."""
+        return 0.0 if self.move.n_classes == 1 else float(np.sqrt(2)) * self.move.ratio
+
+    @property
+    def loss_variance(self) -> float:
+        if self._is_bit:
+            return super().loss_variance
+        return self.loss_scale**2 * (1.0 if self._is_gaussian else _THREE_CLASSES)
+
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
+        if self._is_bit:
+            return bit_move(self.loss_scale, grid, spacing, zone)
+        if self.move.n_classes == 1:
+            return None
+        if self._is_gaussian:
+            return GaussianPairMove(self.loss_scale, grid)
+        return max_move(self.move.ratio, grid, spacing, zone)
+
+    def estimate_share(self, n_moves: float, delta: float) -> float | None:
+        if self._is_gaussian:
+            return 1.0
+        return interpolate_share(n_moves, delta, TWO_CLASSES if self._is_bit else MORE_CLASSES)
+
+
+play_of.register(NoisyMax, MaxPlay)

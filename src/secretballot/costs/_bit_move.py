@@ -1,4 +1,4 @@
-"""A noisy bit in the game: the adversary chooses its gap."""
+"""Noisy bits and noisy vectors in the game: of a bit the adversary chooses the gap."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from secretballot.costs._moves import NoisyBit
+from secretballot.costs._game import Play, play_of
+from secretballot.costs._grid import GaussianPairMove, LossGrid, PaddedValues, Stencil, sum_outcomes
+from secretballot.costs._law import NoisyBit, NoisyVector
 from secretballot.costs._orders import Floats
-from secretballot.costs.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
-from secretballot.costs.moves._play import Play
 
 #: Standardised gaps beyond this are not searched: they add less than Phi(-_FURTHEST) a move.
 _FURTHEST = 8.5
@@ -36,7 +36,6 @@ class GapCells:
 
     @classmethod
     def between(cls, gaps: Floats, ratio: float, grid: LossGrid) -> GapCells:
-        """Build the cells between neighbouring gaps."""
         up = log_ndtr(gaps) - log_ndtr(gaps - ratio)
         down = log_ndtr(-gaps) - log_ndtr(ratio - gaps)
         outcomes = grid.stencils(up, ndtr(gaps)), grid.stencils(down, ndtr(-gaps))
@@ -59,7 +58,6 @@ class GapCells:
     def best(
         self, positive: PaddedValues, negative: PaddedValues, slopes: Sequence[Floats]
     ) -> Floats:
-        """Compute an upper bound of the value of the best gap in the cells."""
         best = np.full_like(positive.shifted(0), -np.inf)
         out, scratch = np.empty_like(best), np.empty_like(best)
         for first, second in self.stencils:
@@ -83,10 +81,7 @@ class GapCells:
 
 @dataclass(frozen=True)
 class BitMove:
-    """The best of all gaps x for q = Phi(x - ratio), bounded from above.
-
-    The proof of the bound is in docs/theory/game.md ("A noisy bit").
-    """
+    """The best of all gaps, bounded from above: docs/theory/game.md, "A noisy bit"."""
 
     inner: Sequence[GapCells]
     outer: Sequence[GapCells]
@@ -99,11 +94,6 @@ class BitMove:
         return max(reach, (len(self.envelopes[0]) // 2 + 3) * self.stride)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute an upper bound of the value of the best gap.
-
-        Where a positive bit continues otherwise than a negative one, the neighbour may make either
-        likelier.
-        """
         value = self._best(positive, negative)
         if positive is not negative:
             np.maximum(value, self._best(negative, positive), out=value)
@@ -197,8 +187,6 @@ def highest_tent(z: Floats, shift: float, least: Floats | float, most: Floats | 
 
 
 class BitPlay(Play[NoisyBit]):
-    """A noisy bit: the adversary chooses its gap."""
-
     @property
     def noisy_shift(self) -> float:
         return self.move.shift / self.move.scale
@@ -211,8 +199,23 @@ class BitPlay(Play[NoisyBit]):
         return 1, self.loss_scale**2
 
 
-class StableTestPlay(BitPlay):
-    """The test of a stable set: it is silent, not revealing, where it does not fail."""
+class VectorPlay(Play[NoisyVector]):
+    is_vector = True
 
-    def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
-        return np.maximum(best, delta + (1 - delta) * silent)
+    @property
+    def noisy_shift(self) -> float:
+        return self.move.ratio
+
+    @property
+    def loss_variance(self) -> float:
+        return self.move.ratio**2
+
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GaussianPairMove:
+        return GaussianPairMove(self.move.ratio, grid)
+
+    def estimate_share(self, n_moves: float, delta: float) -> float:
+        return 1.0
+
+
+play_of.register(NoisyBit, BitPlay)
+play_of.register(NoisyVector, VectorPlay)

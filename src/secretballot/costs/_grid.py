@@ -1,4 +1,4 @@
-"""Value functions of the game on a grid of privacy losses.
+"""Value functions of the game on a grid of privacy losses, and simple moves on it.
 
 The state of the game is u = Q/P = e^-l, the likelihood ratio of the outcomes so far. Its value V(u)
 is convex in u with 0 <= V <= 1, V(0) = 1, and increases with the loss l. All approximations err
@@ -15,6 +15,7 @@ from functools import cache
 from typing import cast
 
 import numpy as np
+from scipy.special import ndtr
 
 from secretballot.costs._orders import Floats
 
@@ -30,7 +31,6 @@ class Fineness:
     gaps: float
 
     def coarser(self, losses: float, gaps: float | None = None) -> Fineness:
-        """Multiply the distances."""
         return Fineness(self.losses * losses, self.gaps * (losses if gaps is None else gaps))
 
 
@@ -54,11 +54,10 @@ class LossGrid:
     step: float
 
     def stencil(self, shift: float, probability: float) -> Stencil:
-        """Compute the weights of an outcome that has `probability` and shifts the loss."""
         return self.stencils(np.array([shift]), np.array([probability]))[0]
 
     def stencils(self, shifts: Floats, probabilities: Floats) -> list[Stencil]:
-        """Compute the weights of many outcomes, each as `stencil` does."""
+        """Compute the weights of outcomes that have `probabilities` and shift the loss."""
         offsets = np.floor(shifts / self.step)
         remainders = shifts - offsets * self.step
         weights = np.expm1(self.step - remainders) / math.expm1(self.step)
@@ -88,7 +87,6 @@ class ValueFunction:
 
     @property
     def losses(self) -> Floats:
-        """Privacy losses at the nodes."""
         return self.grid.step * (self.first + np.arange(self.values.shape[-1], dtype=np.float64))
 
     def on_nodes(self, low: int, high: int) -> Floats:
@@ -130,7 +128,6 @@ class ValueFunction:
         return weight * value + (1 - weight) * self._at_node(node + 1)
 
     def _at_node(self, node: int) -> float:
-        """Return the value at a node, continued beyond the ends."""
         beyond = node - self.first - len(self.values) + 1
         if beyond > 0:
             return 1 - (1 - float(self.values[-1])) * math.exp(-self.grid.step * beyond)
@@ -148,12 +145,10 @@ class PaddedValues:
 
     @classmethod
     def from_function(cls, function: ValueFunction, low: int, high: int, pad: int) -> PaddedValues:
-        """Pad the values of a function at the nodes [low, high)."""
         values = function.on_nodes(low - pad, high + pad)
         return cls(values, pad, high - low, function.grid.step)
 
     def block(self, start: int, n_nodes: int) -> PaddedValues:
-        """Select a part of the nodes that a step writes to."""
         values = self.values[..., start : start + n_nodes + 2 * self.pad]
         return replace(self, values=values, n_nodes=n_nodes)
 
@@ -167,11 +162,8 @@ class PaddedValues:
         return np.asarray(np.diff(self.values, axis=-1) / -np.expm1(-self.step))
 
     def slope_jumps(self, stride: int, half: int) -> tuple[Floats, Floats]:
-        """Compute every `stride`-th value, and the jumps of the slope there.
-
-        The jumps are u times those of dV/du, at nodes from `half` before the first to `half` after
-        the last, which lies beyond the nodes written to.
-        """
+        """Compute every `stride`-th value, and the jumps of the slope there, times u."""
+        # From `half` nodes before the first to `half` after the last, beyond those written to.
         n_coarse = (self.n_nodes - 1) // stride + 2
         start = self.pad - (half + 1) * stride
         stop = start + (n_coarse + 2 * half + 2) * stride
@@ -190,11 +182,7 @@ class PaddedValues:
 
 
 def larger_value(positive: PaddedValues, negative: PaddedValues) -> PaddedValues:
-    """Compute the larger of two values at each node, for moves whose outcomes are not told apart.
-
-    It is convex and bounds what follows any outcome, so a move before it bounds the move before
-    the two.
-    """
+    """Bound what follows any outcome, for moves whose outcomes are not told apart; convex."""
     if positive is negative:
         return positive
     return replace(positive, values=np.maximum(positive.values, negative.values))
@@ -225,3 +213,79 @@ def sum_outcomes(
             else:
                 out += np.multiply(values.shifted(offset), weight, out=scratch)
     return out
+
+
+_BLOCK = 4096  # nodes worked on together, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class ChoiceMove:
+    """The best of finitely many laws; their first outcome is the positive one.
+
+    V is convex, so smaller shifts of a bit or a maximum are worse and not among the laws. Unless
+    `told_apart`, any outcome may be the positive one.
+    """
+
+    stencils: tuple[tuple[Stencil, ...], ...]
+    told_apart: bool = True
+
+    @classmethod
+    def from_laws(
+        cls, log_p: Floats, loss: Floats, grid: LossGrid, told_apart: bool = True
+    ) -> ChoiceMove:
+        """Build the move from probabilities and losses, one row per law."""
+        laws = zip(loss.tolist(), np.exp(log_p).tolist(), strict=True)
+        return cls(tuple(tuple(map(grid.stencil, *law)) for law in laws), told_apart)
+
+    @property
+    def pad(self) -> int:
+        offsets = [abs(stencil.offset) for law in self.stencils for stencil in law]
+        return max(offsets, default=0) + 3
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        if not self.told_apart:
+            positive = negative = larger_value(positive, negative)
+        value = np.full_like(positive.shifted(0), -np.inf)
+        for start in range(0, positive.n_nodes, _BLOCK):
+            part = value[..., start : start + _BLOCK]
+            out, scratch = np.empty_like(part), np.empty_like(part)
+            yes, no = (values.block(start, part.shape[-1]) for values in (positive, negative))
+            for first, *other_stencils in self.stencils:
+                terms = [(yes, first), *((no, stencil) for stencil in other_stencils)]
+                np.maximum(part, sum_outcomes(terms, out, scratch), out=part)
+        return value
+
+
+_FURTHEST = 8.5  # standard deviations; what lies beyond is added
+
+
+@dataclass(frozen=True)
+class GaussianPairMove:
+    """N(0, 1) against N(ratio, 1); exact at the nodes (docs/theory/game.md)."""
+
+    ratio: float
+    grid: LossGrid
+
+    @property
+    def _half(self) -> int:
+        return int(np.ceil((self.ratio**2 / 2 + _FURTHEST * self.ratio) / self.grid.step)) + 1
+
+    @property
+    def pad(self) -> int:
+        return self._half + 1
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        after = larger_value(positive, negative)
+        half, step, ratio = self._half, after.step, self.ratio
+        z = step * np.arange(-half, half + 1)
+        stick = ndtr(ratio / 2 - np.abs(z) / ratio) - np.exp(np.abs(z)) * ndtr(
+            -ratio / 2 - np.abs(z) / ratio
+        )
+        # e^z T(z): the stick at -|z|, less 1 - e^z, is e^z times that at |z|.
+        kernel = np.maximum(stick, 0.0) * np.exp(np.minimum(z, 0.0))
+        slopes = after.slopes()
+        jumps = slopes[..., 1:] - slopes[..., :-1] * np.exp(-step)
+        start = after.pad - 1 - half
+        jumps = jumps[..., start : start + after.n_nodes + 2 * half]
+        gain = np.apply_along_axis(np.correlate, -1, jumps, kernel, "valid")
+        return np.asarray(after.shifted(0) + np.maximum(gain, 0.0) + 2 * ndtr(-_FURTHEST))

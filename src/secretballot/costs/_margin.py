@@ -1,4 +1,4 @@
-"""Margin of votes: a statistic of sensitivity 1 that bounds the data-dependent cost of releases.
+"""Data-dependent cost of known votes: their private record, and its margin of sensitivity 1.
 
 Data-dependent costs are sensitive themselves. A noisy margin gives an upper bound of them at the
 price of one noisy number. Proof: docs/theory/divergences.md, "The margin of votes".
@@ -6,17 +6,97 @@ price of one noisy number. Proof: docs/theory/divergences.md, "The margin of vot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from secretballot._base._cached_property import cached_property
-from secretballot.costs._moves import Move
+from secretballot.costs._confident_max import ConfidentMax
+from secretballot.costs._groups import EVERYONE
+from secretballot.costs._law import Law, Move, NoisyBit, NoisyMax, PlannedMechanism
 from secretballot.costs._orders import Floats, order_index
+
+#: Moves that have gap costs, by the name that stands for them in a record.
+_MOVES: dict[str, type[Move]] = {kind.__name__: kind for kind in (NoisyBit, NoisyMax, ConfidentMax)}
+
+
+@dataclass(frozen=True, eq=False)
+class GapRecord:
+    """Number of releases of a move by gap in whole ballots; the last includes wider gaps."""
+
+    move: Move
+    gap_counts: NDArray[np.int64]
+
+
+def record_gaps(
+    mechanism: PlannedMechanism, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
+) -> list[GapRecord] | None:
+    """Count the gaps of released rows; None if their cost is not a sum over gaps.
+
+    It is such a sum if every row has equally many ballots of weight 1, everyone pays alike, and no
+    step depends on another's outcome (a threshold without a public number of votes, a hierarchy).
+    """
+    if not hasattr(mechanism, "laws") or votes.dtype.names is not None:
+        return None
+    laws = mechanism.laws(n_columns)
+    state, executed = mechanism.state(votes), mechanism.executed(outcome)
+    if set(laws) != {EVERYONE} or not state:
+        return None
+    law = laws[EVERYONE]
+    if any(step.times != 1 or step.delta or step.after or not step.move.gap_shift for step in law):
+        return None
+    if getattr(mechanism, "hierarchy", None) or any((executed[s.name] != 1).any() for s in law):
+        return None
+    n_votes = _votes_per_row(law, state)
+    if n_votes is None:
+        return None
+    counts: dict[Move, NDArray[np.int64]] = {}
+    for step in law:
+        was_begun = executed[step.name] > 0
+        gaps = np.floor(step.move.gaps(state[step.name][was_begun])).astype(np.int64)
+        counted = np.bincount(np.minimum(gaps, n_votes), minlength=n_votes + 1)
+        counts[step.move] = counts.get(step.move, 0) + counted
+    return [GapRecord(move, gap_counts) for move, gap_counts in counts.items()]
+
+
+def _votes_per_row(law: Law, state: Mapping[str, Floats]) -> int | None:
+    """Count the ballots of each row; None if rows differ, or ballots are not whole."""
+    totals: set[float] = set()
+    for counts in (state[step.name] for step in law):
+        if counts.ndim > 1:  # gaps don't tell
+            if (counts != np.floor(counts)).any():
+                return None
+            totals |= set(counts.sum(axis=1).tolist())
+    return int(totals.pop()) if len(totals) == 1 else None
+
+
+def dump_gap_records(records: list[GapRecord]) -> str:
+    """Serialise records as JSON; the text is as private as the votes."""
+    return json.dumps(
+        [
+            {
+                "move": {"kind": type(record.move).__name__, **asdict(record.move)},  # type: ignore[call-overload]
+                "gap_counts": record.gap_counts.tolist(),
+            }
+            for record in records
+        ]
+    )
+
+
+def load_gap_records(text: str) -> list[GapRecord]:
+    records = []
+    for record in json.loads(text):
+        fields = dict(record["move"])
+        move = _MOVES[fields.pop("kind")](**fields)
+        records.append(GapRecord(move, np.array(record["gap_counts"], dtype=np.int64)))
+    return records
+
 
 #: Points of the link between whole ballots.
 _POINTS = 8
@@ -62,7 +142,6 @@ class GapCosts:
 
     @property
     def widest(self) -> int:
-        """Last gap with a cost of its own."""
         return len(self.costs) - 1
 
     @property
@@ -71,11 +150,8 @@ class GapCosts:
         return int(np.flatnonzero(self.costs >= self.costs[0])[-1])
 
     def cost_after_replacing(self, gap_counts: NDArray[np.int64], n_ballots: int) -> Floats:
-        """For each k up to `n_ballots`, bound the total cost of all releases if k ballots differ.
-
-        `gap_counts` has the number of releases with each gap. Each of the k ballots narrows every
-        gap by at most `shift`; a gap that may close costs the most.
-        """
+        """Bound the cost of all releases if k ballots differ, for each k up to `n_ballots`."""
+        # Each ballot narrows every gap by at most `shift`; a gap that may close costs the most.
         counts = gap_counts.astype(np.float64)
         total = np.empty(n_ballots + 1)
         for k in range(n_ballots + 1):
@@ -120,7 +196,6 @@ class Margin:
 
     @property
     def typical(self) -> float:
-        """Guessed margin of typical votes."""
         return 2 * _TYPICAL * self.furthest
 
     @cached_property
@@ -154,10 +229,7 @@ class Margin:
         return np.asarray(margins[first] + np.clip(part, 0.0, 1.0) * step)
 
     def margin_of(self, gap_counts: Sequence[NDArray[np.int64]]) -> float:
-        """Compute the margin of releases, which one replaced ballot changes by at most 1.
-
-        `gap_counts` has the number of releases with each gap, for each kind.
-        """
+        """Compute the margin of releases, which one replaced ballot changes by at most 1."""
         total = np.zeros(self.furthest + 1)
         for costs, counts in zip(self.gap_costs, gap_counts, strict=True):
             total += costs.cost_after_replacing(counts, self.furthest)
