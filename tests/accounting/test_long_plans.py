@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import _long_plan
 from secretballot.costs._split_plan import SplitPlan
 from secretballot.costs.moves._grid import FINE

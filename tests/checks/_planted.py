@@ -14,7 +14,7 @@ from secretballot.accounting import (
     _accountant,
     _privacy_filter,
 )
-from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
+from secretballot.accounting._pricing import GaussianPricing
 from secretballot.costs import NoisyBit, NoisyMax
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._exact_max import max_log_probabilities

@@ -12,7 +12,7 @@ from secretballot.accounting import (
     RenyiCost,
     publish_epsilon,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs._bit import bit_logs
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData

@@ -10,16 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._errors import CompletedInterrupt, LedgerError, warn
+from secretballot._base._errors import CompletedInterrupt, LedgerError, PrivacyLeakWarning, warn
 from secretballot._base._numbers import quoted
+from secretballot.accounting._children import Carving
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
-from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
+from secretballot.accounting._pricing import PricedRows, Pricing, pricing_for
+from secretballot.accounting._protocol import (
+    RandomState,
+    ReleaseMechanism,
+    check_mechanism,
+    is_seeded,
+    new_entry,
+    noise_generator,
+    row_laws,
+)
 from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
-from secretballot.accounting.children import Carving
-from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
-from secretballot.accounting.reserving import Reservation, ReservedPayment
+from secretballot.accounting._reservations import Reservation, ReservedPayment
 from secretballot.costs._groups import check_groups
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
@@ -305,7 +312,12 @@ class PrivacyAccountant(Carving):
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""
         if not self._has_warned_of_seeds:
-            warn_seeded()
+            warn(
+                "Noise drawn with random_state is reproducible and protects nobody: whoever knows "
+                "the seed can subtract it. It is for tests and examples; leave random_state=None "
+                "to protect.",
+                PrivacyLeakWarning,
+            )
             # Not before: where warnings are errors, every seeded release has to fail alike.
             self._has_warned_of_seeds = True
 

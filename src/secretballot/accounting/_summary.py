@@ -90,18 +90,8 @@ def summary(
 ) -> dict[str, str]:
     """Answer the questions of a statement's first lines, by the facts of a ledger.
 
-    Parameters
-    ----------
-    budget : Budget
-    shares : dict of str to float
-        Share spent of each level's budget.
-    outside : sequence of str
-        Names of what was released outside of the guarantee.
-    n_entries : int
-    as_of : str
-        Time of the last entry.
-    all_seeded : bool
-        True if a seed reproduces the noise of all releases.
+    `shares` are spent of each level's budget, `outside` names what was released outside of the
+    guarantee, and `as_of` is the time of the last entry.
     """
     return {
         "who": _who(budget),
@@ -154,7 +144,6 @@ def _from_what(budget: Budget) -> str:
 
 
 def _finding(budget: Budget) -> tuple[str, str]:
-    """Name the difference between neighbouring data sets, with an example."""
     if budget.relation == "replace":
         return _FINDINGS[budget.unit]
     unit, _ = UNIT_WORDS[budget.unit]
@@ -183,7 +172,6 @@ def _how_strongly(
 
 
 def _weakness(levels: Sequence[LevelBudget]) -> str:
-    """Say it in words if an epsilon is large."""
     loosest = max(levels, key=lambda level: level.epsilon)
     if loosest.epsilon <= _WEAK_EPSILON:
         return ""
@@ -201,7 +189,6 @@ def _pairs(levels: Sequence[LevelBudget]) -> str:
 
 
 def _few(levels: Sequence[LevelBudget]) -> Sequence[LevelBudget]:
-    """Return all levels if they are few, else the strictest and the loosest."""
     if len(levels) <= _MOST_LEVELS:
         return levels
     ordered = sorted(levels, key=lambda level: level.epsilon)

@@ -17,15 +17,14 @@ from typing import Any, NoReturn
 from secretballot import __version__
 from secretballot._base._errors import LedgerError
 from secretballot._base._tables import visible
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._export import export
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger.stores.server._scripts import roles_script
 from secretballot.ledger.stores.server._server_url import is_url
-from secretballot.reports._administering import add_administration
-from secretballot.reports._child_budgets import add_children
+from secretballot.reports._commands import add_administration, add_children, add_price
 from secretballot.reports._console import (
     STANDARD_OUTPUT,
     CommandError,
@@ -34,7 +33,6 @@ from secretballot.reports._console import (
     put_page,
 )
 from secretballot.reports._looking import show, verify, warn_of_copy
-from secretballot.reports._pricing import add_price
 
 #: Commands that make a page, and their pages.
 _PAGES = {"show": "a page of HTML", "statement": "a page of HTML to print and sign"}
@@ -77,7 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _on_ledger(
     run: Callable[[Ledger, argparse.Namespace], None], options: argparse.Namespace
 ) -> None:
-    """Run a command that reads a ledger."""
     run(Ledger.open(options.file), options)
 
 
@@ -103,7 +100,6 @@ class _Parser(argparse.ArgumentParser):
         self._hidden = {part for url in urls for part in re.split(r"[=\s'\"\\]+", url) if part}
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and an error, and end the program."""
         if any(part in message for part in self._hidden):
             message = (
                 "an argument looks like a URL or a login (it is not shown), and stands where none "

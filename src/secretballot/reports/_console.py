@@ -1,4 +1,4 @@
-"""Words between a command and whoever runs it: errors, notes, pages and JSON."""
+"""Words between a command and whoever runs it: errors, notes, pages, JSON and amounts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from secretballot._base._errors import BudgetExceededError
 from secretballot._base._tables import WITHHELD, entry_count, visible
 
 if TYPE_CHECKING:
-    # Private to argparse, which has no public name for it.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 #: Words for a ledger that a command reads, and for one that it writes to.
@@ -46,12 +45,10 @@ def add_command(
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """Add the option of a command that prints facts for programs."""
     command.add_argument("--json", action="store_true", help="as one JSON object")
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """Print facts as one JSON object."""
     print(json.dumps(facts, allow_nan=False, indent=1))
 
 
@@ -83,7 +80,6 @@ def _write_new(path: str, page: str) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note beside the output of a command."""
     print(f"note: {visible(text)}", file=sys.stderr)
 
 
@@ -138,3 +134,60 @@ def in_commands(message: str) -> str:
     for pattern, words in _IN_COMMANDS:
         message = re.sub(pattern, words, message)
     return message
+
+
+class EpsilonOption(argparse.Action):
+    """Option that takes ``E`` once, or ``LEVEL=E`` for each level; a number or a dict of them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        level, equals, text = str(values).rpartition("=")
+        try:
+            amount = float(text)
+        except ValueError:
+            raise argparse.ArgumentError(self, f"{text!r} is not a number") from None
+        before = getattr(namespace, self.dest)
+        if before is None:
+            setattr(namespace, self.dest, {level: amount} if equals else amount)
+        elif equals and isinstance(before, dict) and level not in before:
+            before[level] = amount
+        else:
+            raise argparse.ArgumentError(self, "give one number, or LEVEL=E once for each level")
+
+
+def add_epsilon(
+    command: argparse._ActionsContainer, summary: str, *, required: bool = True
+) -> None:
+    command.add_argument(
+        "--epsilon",
+        required=required,
+        action=EpsilonOption,
+        metavar="E",
+        help=f"{summary}; LEVEL=E for each level of people",
+    )
+
+
+def read_share(text: str) -> float:
+    """Read a part of the budget, ``25%`` or ``0.25``."""
+    number, percent, after = text.partition("%")
+    try:
+        part = float(number) / (100 if percent else 1)
+    except ValueError:
+        part = 0.0
+    if after or not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no part of the budget: give a percentage up to 100%, such as 25%, or a "
+            "number up to 1, such as 0.25"
+        )
+    return part
+
+
+def read_count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
