@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from secretballot._base._errors import CompletedInterrupt, LedgerError, PrivacyL
 from secretballot._base._numbers import quoted
 from secretballot.accounting._children import Carving
 from secretballot.accounting._limits import Limits
-from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
+from secretballot.accounting._notes import Note, check_note, evaluate_note
 from secretballot.accounting._pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting._protocol import (
     RandomState,
@@ -29,6 +29,7 @@ from secretballot.accounting._report import warn_data_dependent, warn_overspent,
 from secretballot.accounting._reservations import Reservation, ReservedPayment
 from secretballot.costs._groups import check_groups
 from secretballot.costs._orders import GAUSSIAN
+from secretballot.costs.sanitized._gap_record import dump_gap_records, record_gaps
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
 from secretballot.ledger._encoding import to_json
 from secretballot.ledger._interrupts import HeldInterrupts
@@ -274,10 +275,11 @@ class PrivacyAccountant(Carving):
             facts, exception = evaluate_note(note, outcome[:n_rows])
             paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
             private = None
-            if payment.keeps_private:
-                private = private_record(
-                    budget, mechanism, votes[:n_rows], outcome[:n_rows], priced.n_columns
-                )
+            if payment.keeps_private and budget.keeps_private:
+                # It refuses mechanisms that state no laws.
+                stated = cast("Any", mechanism)
+                records = record_gaps(stated, votes[:n_rows], outcome[:n_rows], priced.n_columns)
+                private = None if records is None else dump_gap_records(records)
             transaction.append(paid, private=private)
             return n_rows, exception
 

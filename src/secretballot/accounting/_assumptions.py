@@ -20,33 +20,6 @@ from secretballot.ledger._budget import Budget
 from secretballot.ledger._child import Grant
 from secretballot.ledger._reserved import Reserved
 
-
-def recorded_children(
-    child_name: str, grants: Mapping[str, Grant], closed: Collection[str]
-) -> Iterator[str]:
-    if child_name:
-        yield (
-            f"THIS IS A PART OF A BUDGET: the child {child_name!r} of the ledger. Its epsilon "
-            "bounds what was released from it. What was released from the rest of the budget and "
-            "from other children adds to that; the statement of the whole ledger bounds all of it."
-        )
-    if grants:
-        parts = [
-            f"{name!r} ({_grant_text(grant, name in closed)})" for name, grant in grants.items()
-        ]
-        yield (
-            "Of this budget parts were given to children, and are charged in full from then on; a "
-            f"child that is closed gives back what it did not spend: {', '.join(parts)}."
-        )
-
-
-def _grant_text(grant: Grant, is_closed: bool) -> str:
-    text = f"epsilon {grant.levels[0].epsilon:g}"
-    if len(grant.levels) > 1:
-        text = "epsilon " + ", ".join(f"{level.name}: {level.epsilon:g}" for level in grant.levels)
-    return text + ", closed" * is_closed
-
-
 UNITS = {
     "row": "one row of the private data",
     "owner": "everything that one owner contributed",
@@ -132,7 +105,7 @@ def grounds(
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
-            *recorded_children(child_name, held.grants, held.closed),
+            *_children(child_name, held.grants, held.closed),
             *_composition(budget),
             *_reserved(held.reservations),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
@@ -149,10 +122,35 @@ def grounds(
             *_foreign(released),
             *_enough_units(budget, released),
             *_ALWAYS,
-            *_moved(held.n_moves),
-            *_clocks(held.n_clocks),
+            *_accepted(held.n_moves, held.n_clocks),
         ),
     )
+
+
+def _children(
+    child_name: str, grants: Mapping[str, Grant], closed: Collection[str]
+) -> Iterator[str]:
+    if child_name:
+        yield (
+            f"THIS IS A PART OF A BUDGET: the child {child_name!r} of the ledger. Its epsilon "
+            "bounds what was released from it. What was released from the rest of the budget and "
+            "from other children adds to that; the statement of the whole ledger bounds all of it."
+        )
+    if grants:
+        parts = [
+            f"{name!r} ({_grant_text(grant, name in closed)})" for name, grant in grants.items()
+        ]
+        yield (
+            "Of this budget parts were given to children, and are charged in full from then on; a "
+            f"child that is closed gives back what it did not spend: {', '.join(parts)}."
+        )
+
+
+def _grant_text(grant: Grant, is_closed: bool) -> str:
+    text = f"epsilon {grant.levels[0].epsilon:g}"
+    if len(grant.levels) > 1:
+        text = "epsilon " + ", ".join(f"{level.name}: {level.epsilon:g}" for level in grant.levels)
+    return text + ", closed" * is_closed
 
 
 class _Fact(NamedTuple):
@@ -173,19 +171,16 @@ def _overspent(shares: Mapping[str, float]) -> Iterator[_Fact]:
         )
 
 
-def _moved(times: int) -> Iterator[str]:
-    if times:
+def _accepted(n_moves: int, n_clocks: int) -> Iterator[str]:
+    if n_moves:
         yield (
-            f"The ledger was moved or restored {times} time{'s' * (times > 1)}, and whoever did "
-            "so declared that nothing had been spent from the file it was a copy of since."
+            f"The ledger was moved or restored {n_moves} time{'s' * (n_moves > 1)}, and whoever "
+            "did so declared that nothing had been spent from the file it was a copy of since."
         )
-
-
-def _clocks(times: int) -> Iterator[str]:
-    if times:
+    if n_clocks:
         yield (
-            f"The clock was set back {times} time{'s' * (times > 1)}, and whoever went on declared "
-            "that it had been ahead: times of earlier entries may be wrong."
+            f"The clock was set back {n_clocks} time{'s' * (n_clocks > 1)}, and whoever went on "
+            "declared that it had been ahead: times of earlier entries may be wrong."
         )
 
 

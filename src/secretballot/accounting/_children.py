@@ -116,16 +116,6 @@ class ChildReport:
             for level in self.levels
         ]
 
-    def cells(self) -> list[Sequence[Cell]]:
-        bars = {
-            level: Bar((Segment("this", share, "spent"), Segment("", max(1 - share, 0.0), "left")))
-            for level, share in self.shares.items()
-        }
-        return [
-            (self.name, level, epsilon, bars[level], spent, releases, state)
-            for level, epsilon, spent, releases, state in self.rows()
-        ]
-
 
 def child_reports(ledger: Ledger) -> list[ChildReport]:
     totals, reports = ledger.totals(), []
@@ -145,7 +135,13 @@ def child_reports(ledger: Ledger) -> list[ChildReport]:
 
 def children_table(reports: Sequence[ChildReport]) -> Table:
     columns = ("child", "level", "epsilon", "budget", Key("spent", "this"), "releases", "state")
-    return Table(columns, [row for report in reports for row in report.cells()])
+    rows: list[Sequence[Cell]] = []
+    for report in reports:
+        for level, epsilon, *others in report.rows():
+            share = report.shares[level]
+            bar = Bar((Segment("this", share, "spent"), Segment("", max(1 - share, 0.0), "left")))
+            rows.append((report.name, level, epsilon, bar, *others))
+    return Table(columns, rows)
 
 
 class Carving(Reserving):

@@ -293,12 +293,9 @@ class Limits:
             self.where = f"of {cap} for this part of the run"
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
-        if self._scope_filters:
-            return _LARGER_SCOPE
         amounts = {level.name: level.amount for level in self.budget.levels}
-        return _advice_of(
-            min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
-        )
+        share_left = min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
+        return _LARGER_SCOPE if self._scope_filters else _advice_of(share_left)
 
     def refusal(self, problem: str, remedy: str) -> BudgetExceededError:
         """Build the error of rows that don't fit; `problem` has no full stop.

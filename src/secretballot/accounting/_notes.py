@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from secretballot._base._tables import mechanism_text
-from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.costs.sanitized._gap_record import dump_gap_records, record_gaps
-from secretballot.ledger._budget import Budget
 from secretballot.ledger._child import Grant
 from secretballot.ledger._encoding import to_json
 from secretballot.ledger._entry import LedgerEntry
@@ -242,21 +239,6 @@ def evaluate_note(
         return check_note(note(outcome.copy())), None
     except BaseException as exception:
         return {}, exception
-
-
-def private_record(
-    budget: Budget,
-    mechanism: ReleaseMechanism,
-    votes: NDArray[Any],
-    outcome: NDArray[Any],
-    n_columns: int | None,
-) -> str | None:
-    """Return the record of votes that a sanitized budget keeps beside an entry, if any."""
-    if not budget.keeps_private:
-        return None
-    # It refuses mechanisms that state no laws.
-    records = record_gaps(cast("Any", mechanism), votes, outcome, n_columns)
-    return None if records is None else dump_gap_records(records)
 
 
 @dataclass

@@ -26,10 +26,12 @@ from secretballot.ledger.stores.server._scripts import roles_script
 from secretballot.ledger.stores.server._server_url import is_url
 from secretballot.reports._commands import add_administration, add_children, add_price
 from secretballot.reports._console import (
+    IN_COMMANDS,
     STANDARD_OUTPUT,
     CommandError,
+    add_command,
     add_json,
-    in_commands,
+    in_words,
     put_page,
 )
 from secretballot.reports._looking import show, verify, warn_of_copy
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except LedgerError as error:
-        _complain(visible(in_commands(str(error))))
+        _complain(visible(in_words(str(error), IN_COMMANDS)))
         return 1
     except (ImportError, CommandError) as error:
         _complain(visible(str(error)))
@@ -131,16 +133,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         ("export", _export, "all but private records, for other programs"),
         ("statement", _statement, "the statement for the data owner to sign"),
     ):
-        command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
-        command.set_defaults(run=partial(_on_ledger, run))
         # The one word after `--html` is the ledger: see `_parse`.
-        is_alone = "?" if name in _PAGES else None
-        command.add_argument(
-            "file",
-            nargs=is_alone,
-            metavar="FILE",
-            help="the ledger, a file or the URL of one on a server; it is only read",
-        )
+        nargs = "?" if name in _PAGES else None
+        command = add_command(commands, name, partial(_on_ledger, run), summary, nargs=nargs)
         if name == "show":
             command.add_argument(
                 "--last", type=_count, metavar="N", help="show the last N entries only"

@@ -71,20 +71,13 @@ def add_administration(commands: Commands) -> None:
     summary = "go on with a ledger that is refused, and record what is declared of it"
     accept = add_command(commands, "accept", _accept, summary, WRITTEN)
     causes = accept.add_mutually_exclusive_group(required=True)
-    causes.add_argument(
-        "--moved",
-        action="store_const",
-        dest="cause",
-        const="moved",
-        help="a copy: the original is gone, with nothing spent that is not in this one",
-    )
-    causes.add_argument(
-        "--clock",
-        action="store_const",
-        dest="cause",
-        const="clock",
-        help="the clock is right, and was ahead when the last entry was recorded",
-    )
+    for cause, meaning in (
+        ("moved", "a copy: the original is gone, with nothing spent that is not in this one"),
+        ("clock", "the clock is right, and was ahead when the last entry was recorded"),
+    ):
+        causes.add_argument(
+            f"--{cause}", action="store_const", dest="cause", const=cause, help=meaning
+        )
 
 
 def _order(text: str) -> AskedOrder:
@@ -200,9 +193,6 @@ def _close(options: argparse.Namespace) -> None:
         print(f"of the budget:\n{PrivacyAccountant.open(options.file).remaining()}")
 
 
-_SENSITIVE = "these figures depend on the private data: they are sensitive themselves."
-
-
 def add_price(commands: Commands) -> None:
     summary = "the price of a release as a share of the budget, and what it would leave; no spend"
     price = add_command(commands, "price", _price, summary)
@@ -256,18 +246,7 @@ def _price(options: argparse.Namespace) -> None:
             shares = accountant.price(
                 mechanism, options.rows, n_columns=options.columns, check_left=False
             )
-    _report(options, accountant, mechanism, _by_level(shares), refusal)
-
-
-def _report(
-    options: argparse.Namespace,
-    accountant: PrivacyAccountant,
-    mechanism: Mechanism,
-    shares: dict[str, float],
-    refusal: str,
-) -> None:
-    remaining = _by_level(accountant.remaining())
-    left_now = {name: level.share for name, level in remaining.items()}
+    left_now = {name: level.share for name, level in _by_level(accountant.remaining()).items()}
     levels = [
         {
             "level": name,
@@ -276,11 +255,11 @@ def _report(
             "left": left_now[name],
             "left_after": None if refusal else max(left_now[name] - share, 0.0),
         }
-        for name, share in shares.items()
+        for name, share in _by_level(shares).items()
     ]
     is_sensitive = accountant.accounting == "data_dependent"
     if is_sensitive:
-        print_note(_SENSITIVE)
+        print_note("these figures depend on the private data: they are sensitive themselves.")
     if options.json:
         print_json(
             {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 #: Words for a ledger that a command reads, and for one that it writes to.
-READ = "the ledger, a file or the URL of one on a server; it is only read"
+_READ = "the ledger, a file or the URL of one on a server; it is only read"
 WRITTEN = "the ledger, a file or the URL of one on a server"
 
 #: The page that is printed.
@@ -35,12 +35,13 @@ def add_command(
     name: str,
     run: Callable[[argparse.Namespace], None],
     summary: str,
-    what: str = READ,
+    what: str = _READ,
+    nargs: str | None = None,
 ) -> argparse.ArgumentParser:
     """Add a command on a ledger; `what` describes the ledger."""
     command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
     command.set_defaults(run=run)
-    command.add_argument("file", metavar="FILE", help=what)
+    command.add_argument("file", nargs=nargs, metavar="FILE", help=what)
     return command
 
 
@@ -91,10 +92,10 @@ def refusals() -> Iterator[None]:
         try:
             yield
         except (BudgetExceededError, ValueError) as error:
-            raise CommandError(in_options(str(error))) from None
+            raise CommandError(in_words(str(error), _IN_OPTIONS)) from None
         finally:
             for warning in caught:
-                print_note(in_options(str(warning.message)))
+                print_note(in_words(str(warning.message), _IN_OPTIONS))
 
 
 #: Patterns of arguments in messages, and the options of the command line in their place.
@@ -114,24 +115,17 @@ _IN_OPTIONS = (
 )
 
 
-def in_options(message: str) -> str:
-    """Rewrite a message of the library: options of the command line in place of arguments."""
-    for pattern, words in _IN_OPTIONS:
-        message = re.sub(pattern, words, message)
-    return message
-
-
 #: What errors of a ledger advise in Python, and the same on the command line.
-_IN_COMMANDS = (
+IN_COMMANDS = (
     (r"^ledger=", "FILE "),
     (r"PrivacyAccountant\.open\(.+\) continues its budget", "its budget goes on"),
     (r" An unnamed ledger lives .* with PrivacyAccountant\(\.\.\., ledger='file'\)", ""),
 )
 
 
-def in_commands(message: str) -> str:
-    """Return an error of a ledger in the words of the command line."""
-    for pattern, words in _IN_COMMANDS:
+def in_words(message: str, patterns: Sequence[tuple[str, str]]) -> str:
+    """Rewrite a message of the library in the words of the command line."""
+    for pattern, words in patterns:
         message = re.sub(pattern, words, message)
     return message
 

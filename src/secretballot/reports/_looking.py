@@ -36,43 +36,43 @@ from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
 from secretballot.reports._console import print_json, print_note, put_page
 
-#: Letters of a note that are shown.
+#: What charges are amounts of, by kind of budget.
+_CURRENCIES = {
+    "gaussian": "mu^2",
+    "renyi": "the Renyi divergence at the level's order",
+    "pairs": "epsilon",
+}
+
+#: Letters of a digest, and of a note that are shown.
+_DIGEST_LENGTH = 64
 _NOTE_LENGTH = 300
 
-_COMPLETE = "complete, by the mark beside the ledger"
 
-
-def ledger_page(
-    ledger: Ledger, entries: Sequence[LedgerEntry], totals: Totals, completeness_note: str
-) -> str:
-    """Return a page of HTML that names no folder.
-
-    `entries` are the latest of a walk over the whole ledger, and `totals` are its sums.
-    """
-    budget, name = ledger.budget, os.path.basename(ledger.name)
+def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
+    """Put out a page of HTML that names no folder."""
+    walk = ledger.walk()
+    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
+    entries = deque(walk, maxlen=n_shown)
+    budget, totals, name = ledger.budget, walk.totals, os.path.basename(ledger.name)
+    head = None if budget.is_sensitive else totals.digest
     reports = child_reports(ledger)
     children: list[Part] = [Heading("Child budgets"), children_table(reports)] if reports else []
     parts: list[Part] = [
-        _state(ledger, totals, completeness_note),
+        facts(
+            ("chain", f"unaltered: {entry_count(totals.sequence)}, head digest {head or WITHHELD}"),
+            ("end", completeness_note or "complete, by the mark beside the ledger"),
+            ("protects", f"one {budget.unit} ({budget.relation})"),
+            ("accounting", budget.accounting),
+            ("read", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ),
         Heading("Budget"),
         *budget_view(budget, spent_by_level(budget, totals), name).parts,
         *children,
         Heading("Entries"),
         *_entries(entries, totals.sequence, budget.is_sensitive),
     ]
-    return html_page(View(f"Budget of {name}", tuple(parts)))
-
-
-def _state(ledger: Ledger, totals: Totals, completeness_note: str) -> Table:
-    budget, now = ledger.budget, datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-    head = WITHHELD if budget.is_sensitive else totals.digest
-    return facts(
-        ("chain", f"unaltered: {entry_count(totals.sequence)}, head digest {head}"),
-        ("end", completeness_note or _COMPLETE),
-        ("protects", f"one {budget.unit} ({budget.relation})"),
-        ("accounting", budget.accounting),
-        ("read", f"{now[:19]} UTC"),
-    )
+    page = html_page(View(f"Budget of {name}", tuple(parts)))
+    put_page(options.html, page, totals.sequence, head)
 
 
 def _entries(entries: Sequence[LedgerEntry], n_entries: int, sensitive: bool) -> list[Part]:
@@ -100,17 +100,6 @@ def _cells(entry: LedgerEntry, sensitive: bool) -> tuple[Cell, ...]:
         public = {key: described[key] for key in ("mechanism", "event") if key in described}
         what, answers = mechanism_text(public), WITHHELD
     return (str(entry.sequence), entry.time[:16].replace("T", " "), what, answers, note)
-
-
-#: What charges are amounts of, by kind of budget.
-_CURRENCIES = {
-    "gaussian": "mu^2",
-    "renyi": "the Renyi divergence at the level's order",
-    "pairs": "epsilon",
-}
-
-#: Letters of a digest.
-_DIGEST_LENGTH = 64
 
 
 def warn_of_copy(ledger: Ledger) -> str:
@@ -142,16 +131,6 @@ def show(ledger: Ledger, options: argparse.Namespace) -> None:
     else:
         _print_ledger(ledger, spent)
         _print_entries(ledger.budget, entries, walk.totals)
-
-
-def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
-    walk = ledger.walk()
-    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
-    latest = deque(walk, maxlen=n_shown)
-    totals = walk.totals
-    page = ledger_page(ledger, latest, totals, completeness_note)
-    head = None if ledger.budget.is_sensitive else totals.digest
-    put_page(options.html, page, totals.sequence, head)
 
 
 def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
