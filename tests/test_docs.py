@@ -17,7 +17,7 @@ from tests.games._references import tied
 
 from secretballot.__main__ import main
 from secretballot.accounting import PrivacyAccountant, price_plan
-from secretballot.accounting.pricing import PricedRows, pricing_for
+from secretballot.accounting._pricing import PricedRows, pricing_for
 from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._transaction import Transaction
 from secretballot.mechanisms import GNMax

@@ -8,7 +8,7 @@ from scipy.stats import binom, norm
 from tests._fakes import Grouped, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import NoisyBit
 from secretballot.costs._groups import split_group
 from secretballot.costs._orders import ORDERS

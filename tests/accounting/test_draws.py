@@ -8,7 +8,7 @@ from tests._fakes import Gaussian, Grouped
 from tests.accounting._reserved_rows import VOTE, budget, tied
 
 from secretballot.accounting import price_plan
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 

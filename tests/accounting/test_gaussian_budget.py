@@ -8,7 +8,7 @@ from tests._fakes import Gaussian, Pure, calibrated
 
 from secretballot import publish_proportions
 from secretballot.accounting import BudgetExceededError, GaussianCost, PrivacyAccountant, price_plan
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import PureRelease
 from secretballot.costs._cost import gaussian_budget
 from secretballot.costs._noise import gaussian_delta

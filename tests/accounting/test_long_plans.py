@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import _split_plan
 from secretballot.costs._grid import FINE
 from secretballot.costs._split_plan import SplitPlan

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests._fakes import Noisy, votes
 
-from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.accounting import _random as random
+from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, _protocol
 
 
 def draw(accountant, **kwargs):
@@ -65,7 +64,7 @@ def test_bad_sources_of_noise(accountant, seed):
 
 
 def test_the_generator_is_chacha20_with_a_key_of_the_operating_system(monkeypatch):
-    monkeypatch.setattr(random.os, "urandom", bytes)
-    stream = random.noise_generator().bit_generator.random_raw(2)
+    monkeypatch.setattr(_protocol.os, "urandom", bytes)
+    stream = _protocol.noise_generator().bit_generator.random_raw(2)
     # The first sixteen bytes for the key zero and the counter zero (RFC 7539, appendix A.1).
     assert stream.astype("<u8").tobytes().hex() == "76b8e0ada0f13d90405d6ae55386bd28"

@@ -9,7 +9,7 @@ from tests._fakes import calibrated
 from tests.games._references import best_move, bit_laws, end
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import BoundedRange, NoisyBit, Step, _split_plan
 from secretballot.costs._grid import FINE, ValueFunction
 from secretballot.costs._law import own_delta, realised_cost, worst_case_cost

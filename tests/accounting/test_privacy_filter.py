@@ -11,7 +11,7 @@ from tests._fakes import Gaussian, Parallel, Pure, Thresholded, gaussian, votes
 from tests.accounting.conftest import refused, room
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.accounting._privacy_filter import PrivacyFilter
+from secretballot.accounting._limits import PrivacyFilter
 from secretballot.costs._groups import EVERYONE, level_cost
 
 

@@ -11,7 +11,7 @@ from tests._fakes import Gaussian, Grouped, Pure, votes
 from tests.accounting._reserved_rows import CONFIDENT, SHARP, VOTE, budget, failing, passing, tied
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs._split_plan import SplitPlan
 from secretballot.mechanisms import ConfidentGNMax, GaussianProportions, GNMax, RoundRobin
 

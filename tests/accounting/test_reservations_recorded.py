@@ -8,7 +8,7 @@ from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.inspection import BudgetDisplay
 from secretballot.ledger._reserved import Reserved
 

@@ -357,6 +357,42 @@ def test_as_a_dict(accountant):
     assert float(basic_budget().statement().levels[0]["order"]) == math.inf
 
 
+def test_the_keys_of_the_dict(accountant):
+    values = accountant.statement().to_dict()
+    names = [field.name for field in dataclasses.fields(PrivacyStatement)]
+    assert list(values) == ["format", "version", *names]
+    assert set(values["summary"]) == {
+        *("who", "from_what", "how_strongly", "until_when", "assumptions")
+    }
+    for level in values["levels"]:
+        assert set(level) == {
+            *("level", "epsilon", "delta", "approximation_delta", "order", "limit"),
+            *("share_spent", "epsilon_spent", "best_guess", "ninefold_rise"),
+        }
+    for release in values["released"]:
+        assert set(release) == {
+            *("words", "mechanism", "note", "seeded", "n_releases", "n_rows", "first", "last")
+        }
+
+
+@pytest.mark.parametrize("change", [{"format": "x"}, {"version": 2}, {"format": None}])
+def test_other_formats_and_versions_are_refused(change):
+    values = {**basic_budget().statement().to_dict(), **change}
+    with pytest.raises(ValueError, match="or of another version of secretballot"):
+        PrivacyStatement.from_dict(values)
+
+
+def test_fields_missing_and_added_are_refused():
+    values = basic_budget().statement().to_dict()
+    with pytest.raises(ValueError, match=r"\['more'\] are missing or unknown"):
+        PrivacyStatement.from_dict({**values, "more": 1})
+    del values["unit"]
+    with pytest.raises(ValueError, match=r"\['unit'\] are missing or unknown"):
+        PrivacyStatement.from_dict(values)
+    with pytest.raises(ValueError, match="format=None"):
+        PrivacyStatement.from_dict({})
+
+
 def test_as_html_escaped():
     accountant = PrivacyAccountant({"<b>strict": 1.0}, 1e-5, order="renyi")
     accountant.release(Gaussian(sigma=40), votes(1))

@@ -13,7 +13,7 @@ from tests._fakes import Known, Pure, basic_budget, spend, votes
 
 from secretballot import mechanisms
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.accounting._release_words import RELEASE_WORDS, release_words
+from secretballot.accounting._notes import RELEASE_WORDS, release_words
 from secretballot.accounting._summary import chance, percent_up
 
 TEN_TO_FIFTY = "A true suspicion grows from 10% to 50% or more, or from 50% to 90% or more, in"

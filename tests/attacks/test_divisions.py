@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs import _groups
 from secretballot.mechanisms import GNMax, RoundRobin, VectorSum
 

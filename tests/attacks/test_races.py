@@ -12,7 +12,7 @@ from tests._fakes import Pure, basic_budget, votes
 from tests._programs import ROOT, running_program
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 QUARTER = Pure(epsilon=0.25)

@@ -12,9 +12,9 @@ from secretballot.accounting import (
     PrivacyAccountant,
     RenyiCost,
     _accountant,
-    _privacy_filter,
+    _limits,
 )
-from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
+from secretballot.accounting._pricing import GaussianPricing
 from secretballot.costs import NoisyBit, NoisyMax
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._exact_max import max_log_probabilities
@@ -289,10 +289,10 @@ def generator_reseeded_per_batch_of_labels(patch):
 
 
 def a_prefix_that_ends_because_of_an_unpaid_bit(patch):
-    prefix = _privacy_filter._prefix
+    prefix = _limits._prefix
     # The run goes on while what rows *did* cost fits: that it ended tells how the next row fell.
     patch(
-        _privacy_filter,
+        _limits,
         "_prefix",
         lambda base, cost, most, limit, n_rows: prefix(base, cost, cost, limit, n_rows),
     )

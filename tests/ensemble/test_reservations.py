@@ -16,7 +16,7 @@ from secretballot import (
     Vanishing,
     Weighting,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 
 
 def budget(epsilon=100.0, order="gaussian"):

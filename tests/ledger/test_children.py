@@ -8,7 +8,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger._child import Grant
 from secretballot.ledger._child_ledger import ChildLedger
 from secretballot.ledger._ledger import Ledger

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests._fakes import Grouped, gaussian, votes
 
 from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs._groups import level_cost
 from secretballot.ledger._budget import budget_levels
 from secretballot.ledger._entry import LedgerEntry

@@ -22,7 +22,7 @@ from secretballot.accounting import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger import _header as header
 from secretballot.ledger._budget import Budget, budget_levels
 from secretballot.ledger._entry import LedgerEntry

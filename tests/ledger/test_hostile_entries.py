@@ -13,7 +13,7 @@ from tests.ledger._forging import forging
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, PrivacyStatement, RenyiCost
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._export import export

@@ -12,7 +12,7 @@ from tests._fakes import Gaussian, tamper
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger import _transaction as transactions
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._export import export

@@ -12,7 +12,7 @@ from secretballot.accounting import (
     RenyiCost,
     publish_epsilon,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.costs._divergence import bit_logs, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax

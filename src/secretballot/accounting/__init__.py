@@ -10,8 +10,8 @@ from secretballot._base._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._publish_epsilon import PublishedEpsilon, publish_epsilon
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
+from secretballot.accounting._reservations import Reservation
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.accounting.reserving import Reservation
 from secretballot.costs._cost import GaussianCost, RenyiCost
 from secretballot.costs._groups import EVERYONE
 from secretballot.costs._orders import ORDERS

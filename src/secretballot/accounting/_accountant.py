@@ -5,22 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._errors import CompletedInterrupt, LedgerError, warn
+from secretballot._base._errors import CompletedInterrupt, LedgerError, PrivacyLeakWarning, warn
 from secretballot._base._numbers import quoted
+from secretballot.accounting._children import Carving
 from secretballot.accounting._limits import Limits
-from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
-from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
+from secretballot.accounting._notes import Note, check_note, evaluate_note
+from secretballot.accounting._pricing import PricedRows, Pricing, pricing_for
+from secretballot.accounting._protocol import (
+    RandomState,
+    ReleaseMechanism,
+    check_mechanism,
+    is_seeded,
+    new_entry,
+    noise_generator,
+    row_laws,
+)
 from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
-from secretballot.accounting.children import Carving
-from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
-from secretballot.accounting.reserving import Reservation, ReservedPayment
+from secretballot.accounting._reservations import Reservation, ReservedPayment
 from secretballot.costs._groups import check_groups
+from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
 from secretballot.ledger._encoding import to_json
@@ -267,10 +275,11 @@ class PrivacyAccountant(Carving):
             facts, exception = evaluate_note(note, outcome[:n_rows])
             paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
             private = None
-            if payment.keeps_private:
-                private = private_record(
-                    budget, mechanism, votes[:n_rows], outcome[:n_rows], priced.n_columns
-                )
+            if payment.keeps_private and budget.keeps_private:
+                # It refuses mechanisms that state no laws.
+                stated = cast("Any", mechanism)
+                records = record_gaps(stated, votes[:n_rows], outcome[:n_rows], priced.n_columns)
+                private = None if records is None else dump_gap_records(records)
             transaction.append(paid, private=private)
             return n_rows, exception
 
@@ -305,7 +314,12 @@ class PrivacyAccountant(Carving):
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""
         if not self._has_warned_of_seeds:
-            warn_seeded()
+            warn(
+                "Noise drawn with random_state is reproducible and protects nobody: whoever knows "
+                "the seed can subtract it. It is for tests and examples; leave random_state=None "
+                "to protect.",
+                PrivacyLeakWarning,
+            )
             # Not before: where warnings are errors, every seeded release has to fail alike.
             self._has_warned_of_seeds = True
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from secretballot.accounting._child_sentences import recorded_children
-from secretballot.accounting._notes import NOTE_WORDS, RECORDED, SCORES, VARIANTS
+from secretballot.accounting._notes import (
+    NOTE_WORDS,
+    RECORDED,
+    SCORES,
+    VARIANTS,
+    Contents,
+    Released,
+)
 from secretballot.accounting._protocol import foreign_names
-from secretballot.accounting._released import Contents, Released
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget
+from secretballot.ledger._child import Grant
 from secretballot.ledger._reserved import Reserved
 
 UNITS = {
@@ -72,24 +78,12 @@ _FAR_FEWER = 10
 
 
 class Grounds(NamedTuple):
-    """Sentences on which a guarantee rests, and on what is outside of it.
+    """Sentences on which a guarantee rests, and on what is outside of it."""
 
-    Attributes
-    ----------
-    outside : tuple of str
-        What the guarantee does not cover, though it was released.
-    outside_names : tuple of str
-        The same in few words.
-    recorded : tuple of str
-        What the ledger records itself.
-    assumed : tuple of str
-        What rests on somebody's word.
-    """
-
-    outside: tuple[str, ...]
-    outside_names: tuple[str, ...]
-    recorded: tuple[str, ...]
-    assumed: tuple[str, ...]
+    outside: tuple[str, ...]  # released, and not covered
+    outside_names: tuple[str, ...]  # the same in few words
+    recorded: tuple[str, ...]  # by the ledger itself
+    assumed: tuple[str, ...]  # on somebody's word
 
 
 def grounds(
@@ -111,7 +105,7 @@ def grounds(
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
-            *recorded_children(child_name, held.grants, held.closed),
+            *_children(child_name, held.grants, held.closed),
             *_composition(budget),
             *_reserved(held.reservations),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
@@ -128,10 +122,35 @@ def grounds(
             *_foreign(released),
             *_enough_units(budget, released),
             *_ALWAYS,
-            *_moved(held.n_moves),
-            *_clocks(held.n_clocks),
+            *_accepted(held.n_moves, held.n_clocks),
         ),
     )
+
+
+def _children(
+    child_name: str, grants: Mapping[str, Grant], closed: Collection[str]
+) -> Iterator[str]:
+    if child_name:
+        yield (
+            f"THIS IS A PART OF A BUDGET: the child {child_name!r} of the ledger. Its epsilon "
+            "bounds what was released from it. What was released from the rest of the budget and "
+            "from other children adds to that; the statement of the whole ledger bounds all of it."
+        )
+    if grants:
+        parts = [
+            f"{name!r} ({_grant_text(grant, name in closed)})" for name, grant in grants.items()
+        ]
+        yield (
+            "Of this budget parts were given to children, and are charged in full from then on; a "
+            f"child that is closed gives back what it did not spend: {', '.join(parts)}."
+        )
+
+
+def _grant_text(grant: Grant, is_closed: bool) -> str:
+    text = f"epsilon {grant.levels[0].epsilon:g}"
+    if len(grant.levels) > 1:
+        text = "epsilon " + ", ".join(f"{level.name}: {level.epsilon:g}" for level in grant.levels)
+    return text + ", closed" * is_closed
 
 
 class _Fact(NamedTuple):
@@ -152,19 +171,16 @@ def _overspent(shares: Mapping[str, float]) -> Iterator[_Fact]:
         )
 
 
-def _moved(times: int) -> Iterator[str]:
-    if times:
+def _accepted(n_moves: int, n_clocks: int) -> Iterator[str]:
+    if n_moves:
         yield (
-            f"The ledger was moved or restored {times} time{'s' * (times > 1)}, and whoever did "
-            "so declared that nothing had been spent from the file it was a copy of since."
+            f"The ledger was moved or restored {n_moves} time{'s' * (n_moves > 1)}, and whoever "
+            "did so declared that nothing had been spent from the file it was a copy of since."
         )
-
-
-def _clocks(times: int) -> Iterator[str]:
-    if times:
+    if n_clocks:
         yield (
-            f"The clock was set back {times} time{'s' * (times > 1)}, and whoever went on declared "
-            "that it had been ahead: times of earlier entries may be wrong."
+            f"The clock was set back {n_clocks} time{'s' * (n_clocks > 1)}, and whoever went on "
+            "declared that it had been ahead: times of earlier entries may be wrong."
         )
 
 
@@ -269,7 +285,6 @@ def _enough_units(budget: Budget, released: Sequence[Released]) -> Iterator[str]
 
 
 def _n_units(release: Released) -> int:
-    """Return the number of units that a release names; 0 if none."""
     people: Mapping[str, int] = release.facts.get("people", {})
     return int(max(release.facts.get("n_counted", 0), sum(people.values())))
 
@@ -318,7 +333,6 @@ def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
 
 
 def _votes_of_levels(release: Released) -> str:
-    """Describe the votes that people of each level had in a release."""
     people, plan = release.facts["people"], release.facts.get("individualization")
     weights = release.mechanism.get("weight")
     counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
@@ -345,7 +359,6 @@ def _declared_of_bags(released: Sequence[Released]) -> Iterator[str]:
 
 
 def _count(released: Sequence[Released], where: Sequence[bool]) -> str:
-    """Count the releases of some groups, in words."""
     count = sum(group.n_releases for group, chosen in zip(released, where, strict=True) if chosen)
     total = sum(group.n_releases for group in released)
     if count == total:

@@ -17,26 +17,21 @@ from secretballot._base._numbers import (
 )
 from secretballot._base._sizes import check_size
 from secretballot._base._view import View
-from secretballot.accounting._budget_view import budget_view, fit_view
-from secretballot.accounting._equal_fits import check_left, equal_caps
-from secretballot.accounting._limits import Limits
+from secretballot.accounting._calibration import calibrate_noise, noise_builder
+from secretballot.accounting._limits import Limits, check_left, equal_caps
+from secretballot.accounting._pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
-from secretballot.accounting._replay import history, spent_by_level, timeline
 from secretballot.accounting._report import (
     ByLevel,
     PrivacyRemaining,
     PrivacySpent,
     as_text,
+    budget_view,
+    fit_view,
     remaining_for,
+    spent_by_level,
 )
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.accounting.pricing import (
-    PricedRows,
-    Pricing,
-    calibrate_noise,
-    noise_builder,
-    pricing_for,
-)
 from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
@@ -84,14 +79,25 @@ class BudgetHandle:
 
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Report the privacy that was spent before the first release and after each, by level."""
-        return history(self._ledger)
+        walk = self._ledger.walk()
+        states = [spent_by_level(self._ledger.budget, walk.totals)]
+        for entry in walk:
+            if entry.is_release:
+                states.append(spent_by_level(self._ledger.budget, walk.totals))
+        return states
 
     def timeline(self) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
         """Report the privacy that was spent when the ledger was opened, and at each change of it.
 
         Unlike `history` it has reservations and refunds, at the time when they were recorded.
         """
-        return timeline(self._ledger)
+        walk = self._ledger.walk()
+        opened = self._ledger.header().created
+        times = [(opened, spent_by_level(self._ledger.budget, walk.totals))]
+        for entry in walk:
+            if not entry.is_declaration:
+                times.append((entry.time, spent_by_level(self._ledger.budget, walk.totals)))
+        return [(datetime.fromisoformat(time), state) for time, state in times]
 
     def report(self, scope: Scope | None = None) -> View:
         """Return a small table of the shares that were spent and are left, to be printed or shown.

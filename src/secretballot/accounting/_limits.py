@@ -1,24 +1,243 @@
-"""The limits of a release: the budget, and the scope that it is a part of."""
+"""Limits of a release: privacy filters of the budget and its scopes, and caps of equal fits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError
-from secretballot.accounting._privacy_filter import (
-    DELTA_LIMIT,
-    PrivacyFilter,
-    budget_filters,
-    scope_filters,
+from secretballot.costs._cost import (
+    Cost,
+    RenyiCost,
+    add_up,
+    best_order,
+    gate_budget,
+    gaussian_budget,
+    sums_before,
 )
-from secretballot.costs._cost import RenyiCost
-from secretballot.costs._groups import Costs, check_groups, split_group
+from secretballot.costs._groups import (
+    EVERYONE,
+    Costs,
+    check_groups,
+    group_division,
+    is_part,
+    level_cost,
+    split_group,
+    zero_cost,
+)
 from secretballot.costs._orders import Order
-from secretballot.ledger._budget import Budget, Scope
+from secretballot.ledger._budget import Budget, LevelBudget, Scope
 from secretballot.ledger._totals import Totals
+
+#: An amount of one cost, or of each row's.
+Amount = float | NDArray[np.float64]
+
+#: Calibration keeps this share of what is left free: sums of very many rows are rounded, and the
+#: last row must still fit.
+_CALIBRATION_MARGIN = 1e-9
+
+#: A smaller share of a budget is what calibration and rounding have left over: it would buy answers
+#: under thirty times the noise.
+WORTH_SPENDING = 3e-3
+
+#: Relative rounding of the sum of many charges.
+_ROUNDING = 1e-9
+
+#: Sums of charges are rounded up, and parts of a budget, such as sevenths of it, to the nearest
+#: float. All of the parts fit nevertheless: limits have this to spare. Those of mu^2 and of Renyi
+#: divergences are rounded down by more when a budget is opened.
+_SPARE = 1 + 2.0**-41
+
+#: The name of a filter's limit on deltas.
+DELTA_LIMIT = "delta for approximations"
+
+
+@dataclass(frozen=True)
+class PrivacyFilter:
+    """The limits of one level: `amount` at a Renyi order, or of mu^2, and `delta`.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters" (2016); Feldman and Zrnic,
+    "Individual Privacy Accounting via a Renyi Filter" (2021).
+    """
+
+    level: str
+    order: Order
+    amount: float
+    delta: float
+
+    def count_rows(self, spent: Costs, costs: Costs, most: Costs, n_rows: int) -> int:
+        """Count the rows, in order, whose `most` fits on top of the `costs` of earlier ones."""
+        return min(
+            _prefix(already_spent, cost, row_most, limit, n_rows)
+            for _, amount, limit in self._limited_amounts()
+            for already_spent, (cost, row_most) in self._payers(amount, spent, costs, most)
+        )
+
+    def shortfall(self, spent: Costs, charges: Costs) -> str:
+        """Name the limit that the charges exceed: what they ask, what is spent of it, and left."""
+        for name, amount, limit in self._limited_amounts():
+            for already_spent, (charge,) in self._payers(amount, spent, charges):
+                if not add_up(already_spent, charge) <= limit * _SPARE:
+                    remaining = max(limit - already_spent, 0)
+                    return (
+                        f"{float(charge):.6g} of {name}, of which {float(already_spent):.6g} is "
+                        f"spent and {remaining:.6g} is left"
+                    )
+        return "nothing"
+
+    def share_of_headroom(self, spent: Costs, charges: Costs) -> float:
+        """Compute the largest share of what is left that charges take; infinite if none is."""
+        largest = 0.0
+        for _, amount, limit in self._limited_amounts():
+            for already_spent, (charge,) in self._payers(amount, spent, charges):
+                headroom = (limit - already_spent) * (1 - _CALIBRATION_MARGIN) - 4e-16 * limit
+                if charge > 0:
+                    largest = max(largest, float(charge) / headroom if headroom > 0 else math.inf)
+        return largest
+
+    def headroom(self, spent: Costs, group: str) -> tuple[float, float]:
+        """Return the amount and the delta that may still be charged to a group of the level."""
+        # The last payer is the group itself, if it is a part.
+        amount, *delta = (
+            limit - list(self._payers(amount, spent, {group: zero_cost(self.order)}))[-1][0]
+            for _, amount, limit in self._limited_amounts()
+        )
+        return amount, delta[0] if delta else math.inf
+
+    def is_used_up(self, spent: Costs) -> bool:
+        return self.amount_spent(spent) >= self.amount * (1 - WORTH_SPENDING)
+
+    def amount_spent(self, spent: Costs) -> float:
+        return float(level_cost(spent, self.level, self.order).at(self.order))
+
+    def _limited_amounts(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
+        """Yield the name of each limit, a function that reads costs, and the limit."""
+        is_gaussian = isinstance(self.order, str)
+        currency = "mu^2" if is_gaussian else f"divergence at the Renyi order {self.order:g}"
+        yield currency, lambda cost: cost.at(self.order), self.amount
+        if self.delta < math.inf:
+            yield DELTA_LIMIT, lambda cost: cost.delta, self.delta
+
+    def _payers(
+        self, amount: Callable[[Cost], Amount], spent: Costs, *charges: Costs
+    ) -> Iterator[tuple[float, list[Amount]]]:
+        """Yield what each payer of the level has spent, and what each of the charges adds.
+
+        Payers are the parts that a charge names, and one for all others of the level. Of the
+        division that pays, the parts without a charge differ in what they have spent alone: the
+        dearest stands for them. Whoever is in a part may be in the dearest part of every other
+        division.
+        """
+
+        def of_level(costs: Costs) -> Amount:
+            groups = [group for group in (EVERYONE, self.level) if group in costs]
+            total: Amount = 0.0
+            for group in groups:
+                total = add_up(total, amount(costs[group]))
+            return total
+
+        parts = {group for cost in charges for group in cost if is_part(group, self.level)}
+        # One at most: `check_groups` refuses more.
+        paying_divisions = set(map(group_division, parts))
+        idle_part, other_divisions = 0.0, dict[str, float]()
+        for group, cost in spent.items():
+            if not is_part(group, self.level) or group in parts:
+                continue
+            used, division = float(amount(cost)), group_division(group)
+            if division in paying_divisions:
+                idle_part = max(idle_part, used)
+            else:
+                other_divisions[division] = max(other_divisions.get(division, 0.0), used)
+        spent_by_all = float(of_level(spent))
+        for largest_part in other_divisions.values():
+            spent_by_all = float(add_up(spent_by_all, largest_part))
+        level_charges = [of_level(charge) for charge in charges]
+        yield float(add_up(spent_by_all, idle_part)), level_charges
+        for part in parts:
+            used = float(amount(spent[part])) if part in spent else 0.0
+            yield (
+                float(add_up(spent_by_all, used)),
+                [
+                    add_up(level_charge, amount(charge[part])) if part in charge else level_charge
+                    for level_charge, charge in zip(level_charges, charges, strict=True)
+                ],
+            )
+
+
+def _prefix(already_spent: float, cost: Amount, most: Amount, limit: float, n_rows: int) -> int:
+    """Count the leading rows whose `most` fits the limit on top of all earlier costs."""
+    before = sums_before(np.broadcast_to(cost, n_rows))
+    fits = add_up(add_up(already_spent, before), most) <= limit * _SPARE
+    return n_rows if fits.all() else int(np.argmin(fits))
+
+
+def budget_filters(budget: Budget) -> list[PrivacyFilter]:
+    return [
+        PrivacyFilter(level.name, level.order, level.amount, level.approximation_delta)
+        for level in budget.levels
+    ]
+
+
+def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
+    """Return the filters of what one scope may spend, for each level with a cap.
+
+    A filter counts the order that is best for the scope's (epsilon, delta), which is fixed before
+    anything is released. Deltas are capped by the budget's; under Gaussian DP by the same part of
+    it as of its mu^2.
+    """
+    filters = [
+        PrivacyFilter(
+            level.name, level.order, share * level.amount, share * level.approximation_delta
+        )
+        for level in budget.levels
+        if (share := scope.share_of(level.name)) is not None
+    ]
+    for level in budget.levels:
+        cap = scope.cap(level.name)
+        if cap is None:
+            continue
+        order, delta = level.order, math.inf
+        if isinstance(order, str):
+            amount = gaussian_budget(cap, level.delta, level.approximation_delta)
+            delta = min(amount / level.amount, 1.0) * level.approximation_delta
+        else:
+            spare = level.delta - level.approximation_delta
+            order = order if math.isinf(order) else best_order(cap, spare)
+            amount = gate_budget(cap, spare, order)
+        filters.append(PrivacyFilter(level.name, order, amount, delta))
+    return filters
+
+
+def overspent(filters: list[PrivacyFilter], charges: Costs, allowing: str) -> str:
+    """Name a level that has spent more than its filter allows; "" if there is none."""
+    limit = 1 + _ROUNDING
+    for filter_ in filters:
+        cost = level_cost(charges, filter_.level, filter_.order)
+        if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
+            return f"spends more than {allowing} allows for the level {filter_.level!r}"
+    return ""
+
+
+#: Halvings of the interval in which the largest epsilon lies.
+_HALVINGS = 60
+
+
+def largest_epsilon(most: float, fits: Callable[[float], bool]) -> float:
+    """Compute the largest epsilon, up to `most`, that fits, by bisection; smaller ones fit too."""
+    if fits(most):
+        return most
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
 
 #: The advice where a scope's cap is used up, where the budget is, where it is not, and where
 #: nothing was spent.
@@ -62,12 +281,6 @@ _ANY_REMEDY = (
     "up, and what was released from it stays free to use."
 )
 
-#: The rounding of a sum of many charges, as a share of the budget.
-_ROUNDING = 1e-9
-
-#: The rounding of a realised cost beside the most that was promised.
-_COST_ROUNDING = 1e-9
-
 
 class Limits:
     """The filters of a budget and of one scope, against the totals of a ledger."""
@@ -86,13 +299,9 @@ class Limits:
             self.where = f"of {cap} for this part of the run"
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
-        """Return the advice where not one row of a plan fits what is left, for messages."""
-        if self._scope_filters:
-            return _LARGER_SCOPE
         amounts = {level.name: level.amount for level in self.budget.levels}
-        return _advice_of(
-            min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
-        )
+        share_left = min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
+        return _LARGER_SCOPE if self._scope_filters else _advice_of(share_left)
 
     def refusal(self, problem: str, remedy: str) -> BudgetExceededError:
         """Build the error of rows that don't fit; `problem` has no full stop.
@@ -135,7 +344,7 @@ class Limits:
             promised = most.get(group, RenyiCost.zero())
             pairs = [(cost.at(f.order), promised.at(f.order)) for f in self._filters]
             for amount, promised_amount in [*pairs, (cost.delta, promised.delta)]:
-                if np.any(amount > promised_amount * (1 + _COST_ROUNDING)):
+                if np.any(amount > promised_amount * (1 + _ROUNDING)):
                     raise RuntimeError(
                         f"the mechanism charges more to {group!r} than its max_cost() allows, "
                         "which is a fault of the mechanism. Nothing was released or recorded."
@@ -160,30 +369,25 @@ class Limits:
                 )
         return admitted
 
-    def check_charges(self, totals: Totals, charges: Costs) -> None:
-        """Raise BudgetExceededError if charges don't fit together."""
+    def check_charges(self, totals: Totals, charges: Costs, *, child: str = "") -> None:
+        """Raise BudgetExceededError if charges, of rows or of a child, don't fit together."""
         for filter_, spent in self._spent(totals):
-            if not filter_.count_rows(spent, {}, charges, 1):
-                short, remedy = self._shortfall(filter_, spent, charges)
+            if filter_.count_rows(spent, {}, charges, 1):
+                continue
+            short, remedy = self._shortfall(filter_, spent, charges)
+            if child:
                 raise self.refusal(
-                    f"The rows don't fit what is left {self._of(filter_)}: together they can cost "
-                    f"{short}",
-                    remedy if remedy == _FINITE else f"Fewer rows may fit. {remedy}",
-                )
-
-    def check_child(self, totals: Totals, charges: Costs, name: str) -> None:
-        """Raise BudgetExceededError if a child's part does not fit."""
-        for filter_, spent in self._spent(totals):
-            if not filter_.count_rows(spent, {}, charges, 1):
-                short, _ = self._shortfall(filter_, spent, charges)
-                raise self.refusal(
-                    f"The child {name!r} does not fit what is left {self._of(filter_)}: it takes "
+                    f"The child {child!r} does not fit what is left {self._of(filter_)}: it takes "
                     f"{short}",
                     "Give it a smaller epsilon, or close a child that is done.",
                 )
+            raise self.refusal(
+                f"The rows don't fit what is left {self._of(filter_)}: together they can cost "
+                f"{short}",
+                remedy if remedy == _FINITE else f"Fewer rows may fit. {remedy}",
+            )
 
     def check_headroom(self, totals: Totals) -> None:
-        """Raise BudgetExceededError if nothing is left that noise could be calibrated to."""
         for filter_, spent in self._spent(totals):
             if filter_.is_used_up(spent):
                 raise self.refusal(
@@ -226,21 +430,15 @@ class Limits:
         charges = totals.charges_with_parts(self.scope_id)
         for filter_ in self._filters:
             yield filter_, charges
-        within = self._spent_in_scope(totals)
-        for filter_ in self._scope_filters:
-            yield filter_, within
-
-    def _spent_in_scope(self, totals: Totals) -> Costs:
-        if self._scope is None or self._scope.id not in totals.scopes:
-            return {}
-        recorded = totals.scopes[self._scope.id]
-        if recorded.epsilon != self._scope.epsilon:
+        recorded = None if self._scope is None else totals.scopes.get(self._scope.id)
+        if recorded and self._scope and recorded.epsilon != self._scope.epsilon:
             raise ValueError(
                 f"scope={self._scope!r} is in the ledger with epsilon={recorded.epsilon!r}; a "
                 "scope's cap is fixed by its first release. Make another one with "
                 "accountant.scope(epsilon)."
             )
-        return recorded.charges
+        for filter_ in self._scope_filters:
+            yield filter_, recorded.charges if recorded else {}
 
     def _of(self, filter_: PrivacyFilter) -> str:
         where = self.where if filter_ in self._scope_filters else "of the budget"
@@ -253,7 +451,6 @@ class Limits:
         return _advice_of(1 - filter_.amount_spent(spent) / filter_.amount)
 
     def _shortfall(self, filter_: PrivacyFilter, spent: Costs, charges: Costs) -> tuple[str, str]:
-        """Describe what is missing, and what helps."""
         short = filter_.shortfall(spent, charges)
         if any(math.isinf(float(cost.at(filter_.order))) for cost in charges.values()):
             return short, _FINITE
@@ -263,7 +460,98 @@ class Limits:
 
 
 def _advice_of(left: float) -> str:
-    """Return the advice for the share of the budget that is left."""
     if left >= 1:
         return _LARGER_BUDGET
     return _DEAR if left > _MUCH_LEFT else USED_UP
+
+
+#: The relative rounding of a price, and of each term of a sum of charges.
+_PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
+
+#: Largest part of a fit's charge that may be missing from the budget: rounding of other charges.
+_SHORTFALL = 1e-6
+
+
+def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dict[str, float]:
+    """Compute the epsilon of each of `n_fits` fits that take a share of what is left, by level.
+
+    BudgetExceededError if a fit would get too little to calibrate noise to.
+    """
+    if budget.is_sensitive and totals.n_releases:
+        raise ValueError(
+            "accounting='data_dependent': what is left depends on the votes, and would be seen in "
+            "the epsilon of each fit. Compute it before the first release."
+        )
+    headroom = Limits(budget).headroom(totals, budget.names)
+    part = share / n_fits * (1 - _PRICE_ROUNDING - n_fits * _SUM_ROUNDING)
+    caps = {}
+    for level in budget.levels:
+        amount, delta = headroom[level.name]
+        if part * amount <= WORTH_SPENDING * level.amount:
+            most = int(share * amount / (WORTH_SPENDING * level.amount) * (1 - 1e-6))
+            remedy = f"at most {most} fits have so much" if most else "the budget is used up"
+            raise BudgetExceededError(
+                f"n_fits={n_fits}: each fit would get {part * amount / level.amount:.2g} of the "
+                f"budget of {level.name!r}, and needs more than {WORTH_SPENDING:g}: under less, "
+                f"noise drowns every answer. Nothing was released or spent; {remedy}."
+            )
+        caps[level.name] = _largest_cap(budget, level, part * amount, part * delta)
+    return caps
+
+
+def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
+    """Refuse a new scope whose epsilon, or share, is more than what is left of the budget."""
+    if budget.is_sensitive:
+        return  # what is left depends on the votes
+    headroom = Limits(budget).headroom(totals, budget.names)
+    for level in budget.levels:
+        cap, share = scope.cap(level.name), scope.share_of(level.name)
+        if cap is not None:
+            amount_text = f"epsilon={scope.epsilon!r}"
+            remedy = "epsilon=accountant.epsilon_per_fit()"
+            amount, _ = _largest_charge(budget, level, min(cap, level.epsilon))
+        elif share is not None:
+            amount_text, amount = f"share={scope.share!r}", share * level.amount
+            remedy = "share='rest'"
+        else:
+            continue
+        remaining, _ = headroom[level.name]
+        if amount * (1 - _SHORTFALL) > remaining:
+            price, share_left = (
+                min(max(part / level.amount, 0), 1) for part in (amount, remaining)
+            )
+            is_used_up = any(
+                headroom[other.name][0] <= WORTH_SPENDING * other.amount for other in budget.levels
+            )
+            advice = f"T{USED_UP[1:]}" if is_used_up else f"Pass {remedy} for what is left."
+            of_level = f" of {level.name!r}" if len(budget.levels) > 1 else ""
+            raise BudgetExceededError(
+                f"{amount_text} takes {price:.1%} of the budget{of_level}, and {share_left:.1%} is "
+                f"left. Nothing was released or spent. {advice}"
+            )
+
+
+def _largest_cap(budget: Budget, level: LevelBudget, amount: float, delta: float) -> float:
+    """Compute the largest epsilon of a fit that takes at most so much of a level's amounts."""
+
+    def fits(cap: float) -> bool:
+        charged_amount, charged_delta = _largest_charge(budget, level, cap)
+        return charged_amount <= amount and charged_delta <= delta
+
+    return largest_epsilon(level.epsilon, fits)
+
+
+def _largest_charge(budget: Budget, level: LevelBudget, cap: float) -> tuple[float, float]:
+    """Compute the amount and the delta that a fit takes of a level at most, under a cap.
+
+    At Renyi orders it is that of Gaussian noise, whose divergences are proportional to the order:
+    the filter of a fit has another order than that of the budget.
+    """
+    one_level = replace(budget, levels=(level,))
+    (filter_,) = scope_filters(one_level, Scope("equal fit", cap))
+    if isinstance(filter_.order, str):
+        return filter_.amount, filter_.delta
+    if budget.kind == "pairs":
+        return filter_.amount, cap / level.epsilon * level.delta
+    assert not isinstance(level.order, str)
+    return filter_.amount * level.order / filter_.order, 0.0

@@ -1,17 +1,19 @@
-"""Notes: public facts about a release, of which the privacy statement reads some words."""
+"""Notes: public facts about a release, and the releases of a ledger in plain words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.costs._margin import dump_gap_records, record_gaps
-from secretballot.ledger._budget import Budget
+from secretballot._base._tables import mechanism_text
+from secretballot.ledger._child import Grant
 from secretballot.ledger._encoding import to_json
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._reserved import Reserved
 
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]
@@ -77,7 +79,6 @@ def _is_bound(value: object) -> bool:
 
 
 def _typed(kind: type, meaning: str) -> NoteWord:
-    """Return a word whose values are of one type."""
     return NoteWord(meaning, lambda value: isinstance(value, kind))
 
 
@@ -93,7 +94,6 @@ def _flag(sentence: str, outside: str) -> NoteWord:
 
 
 def _choice(sentences: Mapping[object, str]) -> NoteWord:
-    """Return a word that has one of some strings as its value."""
     choices = list(sentences)
     return NoteWord(f"one of {tuple(choices)}", choices.__contains__, sentences)
 
@@ -241,27 +241,133 @@ def evaluate_note(
         return {}, exception
 
 
-def private_record(
-    budget: Budget,
-    mechanism: ReleaseMechanism,
-    votes: NDArray[Any],
-    outcome: NDArray[Any],
-    n_columns: int | None,
-) -> str | None:
-    """Return the record of votes that a sanitized budget keeps beside an entry, if any."""
-    if not budget.keeps_private:
-        return None
-    # It refuses mechanisms that state no laws.
-    records = record_gaps(cast("Any", mechanism), votes, outcome, n_columns)
-    return None if records is None else dump_gap_records(records)
+@dataclass
+class Released:
+    """Releases of one mechanism with one note, seeded or not."""
+
+    mechanism: Any
+    note: Any
+    seeded: bool
+    n_releases: int
+    n_rows: int
+    first: str
+    last: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The words of the note that the statement reads, where their values are valid."""
+        note = self.note if isinstance(self.note, dict) else {}
+        return {
+            word: note[word]
+            for word, phrase in NOTE_WORDS.items()
+            if word in note and phrase.is_valid(note[word])
+        }
 
 
-def declared_facts(note: object) -> dict[str, Any]:
-    """Return the words of a recorded note that the statement reads, if their values are valid."""
-    if not isinstance(note, dict):
-        return {}
-    return {
-        word: note[word]
-        for word, phrase in NOTE_WORDS.items()
-        if word in note and phrase.is_valid(note[word])
-    }
+class Contents(NamedTuple):
+    """Releases of a ledger, declarations of it, and the last state of each reservation."""
+
+    released: list[Released]
+    n_moves: int  # to new places
+    n_clocks: int  # times that its clock had been ahead
+    reservations: list[Reserved]
+    last: str  # time of the last entry, "" if there is none
+    grants: dict[str, Grant]  # parts that children got, by name
+    closed: set[str]  # children
+
+    @property
+    def is_all_seeded(self) -> bool:
+        return bool(self.released) and all(release.seeded for release in self.released)
+
+
+def contents(entries: Iterable[LedgerEntry]) -> Contents:
+    """Group the releases of a ledger, in the order in which they began."""
+    groups: dict[tuple[str, str, bool], Released] = {}
+    n_moves, n_clocks, reservations, last = 0, 0, dict[str, Reserved](), ""
+    grants, closed = dict[str, Grant](), set[str]()
+    for entry in entries:
+        n_moves += entry.is_move
+        n_clocks += entry.is_declaration and not entry.is_move
+        last = entry.time
+        if entry.child is not None and entry.child.grant is not None:
+            grants[entry.child.name] = entry.child.grant
+        if entry.child is not None and entry.child.event == "close":
+            closed.add(entry.child.name)
+        if entry.reservation is not None:
+            reservations[entry.reservation.id] = entry.reservation
+        if not entry.is_release:
+            continue
+        key = entry.mechanism, entry.note, entry.seeded
+        if key not in groups:
+            mechanism, note = map(json.loads, key[:2])
+            groups[key] = Released(mechanism, note, entry.seeded, 0, 0, entry.time, entry.time)
+        group = groups[key]
+        group.last = entry.time
+        group.n_releases += 1
+        group.n_rows += entry.n_rows
+    released, states = list(groups.values()), list(reservations.values())
+    return Contents(released, n_moves, n_clocks, states, last, grants, closed)
+
+
+_VOTED_CLASS = "the class with the most votes, after noise"
+_VOTED_LABELS = "the labels with the most votes, after noise"
+_SHARES = "shares of classes in bags, with noise"
+_ITEMS = "the most frequent items, after noise"
+
+_CHILD_EVENTS = {"carve": "carved", "close": "closed"}
+
+#: What mechanisms release, by the name of their class.
+RELEASE_WORDS = {
+    "BestOfCounts": "the candidate with about the largest count",
+    "BinaryVoting": _VOTED_LABELS,
+    "ConfidentGNMax": f"{_VOTED_CLASS}, where enough votes agree",
+    "DirichletProportions": _SHARES,
+    "ExponentialTopK": _ITEMS,
+    "GNMax": _VOTED_CLASS,
+    "GaussianProportions": _SHARES,
+    "LaplacePriorProportions": _SHARES,
+    "LaplaceProportions": _SHARES,
+    "LimitedDomainTopK": _ITEMS,
+    "NoisyCounts": "counts, with noise",
+    "NoisyMargin": "a bound of what was lost, with noise",
+    "PowersetVoting": _VOTED_LABELS,
+    "SkellamMax": "the class with the most votes, or all votes, after noise",
+    "StableTopK": _ITEMS,
+    "TauVoting": _VOTED_LABELS,
+    "VectorSum": "sums over bounded rows, with noise",
+}
+
+
+def release_words(mechanism: object, facts: Mapping[str, Any]) -> str:
+    """Describe a release in plain words, by the recorded description of its mechanism."""
+    description = mechanism if isinstance(mechanism, dict) else {}
+    while isinstance(inner := description.get("inner"), dict):
+        description = inner
+    name = description.get("mechanism")
+    words = RELEASE_WORDS.get(name) if isinstance(name, str) else None
+    if name == "NoisyCounts" and facts.get("measured") == "accuracy":
+        return "share of right answers, with noise"
+    words = words or "answers of a mechanism that is not the library's"
+    if "measured" in facts:
+        words += f" ({facts['measured']})"
+    if "model" in facts:
+        words += f", for a {facts['model']}"
+        if n_columns := facts.get("n_columns", 0):
+            words += f" on {n_columns:,} column{'s' * (n_columns > 1)}"
+    return words
+
+
+def entry_text(entry: LedgerEntry) -> str:
+    """Describe an entry on one line: its mechanism, and what became of a reservation."""
+    if entry.child is not None and entry.child.event != "spend":
+        return f"{_CHILD_EVENTS[entry.child.event]} the child {entry.child.name!r}"
+    mechanism = mechanism_text(json.loads(entry.mechanism))
+    if entry.child is not None:
+        mechanism = f"{entry.child.name!r}: {mechanism}"
+    if entry.reservation is None or entry.is_release:
+        return mechanism
+    if entry.is_refund:
+        return f"settled: {mechanism}"
+    n_rows, n_answers = entry.reservation.plans[-1]
+    what = f"{n_answers} answers" if n_answers else f"{n_rows} rows"
+    return f"reserved {what}: {mechanism}"

@@ -1,11 +1,14 @@
-"""Mechanisms, as the accountant sees them."""
+"""Mechanisms, as the accountant sees them, and sources of their noise."""
 
 from __future__ import annotations
 
+import numbers
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import randomgen
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import quoted
@@ -96,7 +99,6 @@ def game_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, L
 
 
 def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:
-    """Return a mechanism's public parameters, with the name of its class."""
     name = public_name(type(mechanism), "secretballot.mechanisms")
     return {**mechanism.describe(), "mechanism": name}
 
@@ -104,7 +106,6 @@ def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:
 def new_entry(
     mechanism: ReleaseMechanism, scope: Scope | None, note: Mapping[str, Any]
 ) -> LedgerEntry:
-    """Return an entry without rows or charges yet, about a mechanism."""
     return LedgerEntry(
         mechanism=to_json(describe(mechanism), "mechanism.describe()"),
         scope_id=scope.id if scope else None,
@@ -142,3 +143,36 @@ def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
             f"{', '.join(sorted(mechanism.relations))}, but this budget protects under "
             f"relation={relation!r}; use a mechanism proven for it, or another accountant."
         )
+
+
+#: None for a cryptographic generator, or a seed.
+RandomState = int | np.random.SeedSequence | np.random.Generator | None
+
+
+def is_seeded(random_state: RandomState) -> bool:
+    """Test for reproducible noise; ValueError if `random_state` is no source of noise."""
+    if random_state is None:
+        return False
+    if isinstance(random_state, np.random.SeedSequence | np.random.Generator):
+        return True
+    is_int = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if is_int and random_state >= 0:
+        return True
+    raise ValueError(
+        f"random_state={quoted(random_state)} is not a source of noise; use None (a cryptographic "
+        "generator), or for tests a non-negative int, numpy.random.SeedSequence or "
+        "numpy.random.Generator."
+    )
+
+
+def noise_generator(random_state: RandomState = None) -> np.random.Generator:
+    """Return the noise generator of one release.
+
+    None is a fresh stream of ChaCha with 20 rounds, keyed by the operating system: it can't be
+    continued or run backwards from what was released, and a forked child never repeats it.
+    """
+    if random_state is not None:
+        return np.random.default_rng(random_state)
+    # A key, not a seed: seeds are stretched by a generator that is not cryptographic.
+    key = int.from_bytes(os.urandom(32), "little")
+    return np.random.Generator(randomgen.ChaCha(key=key, rounds=20))

@@ -1,4 +1,4 @@
-"""Reports of the spent and the remaining budget."""
+"""Reports of the spent and the remaining budget, and the replay of a ledger."""
 
 from __future__ import annotations
 
@@ -6,29 +6,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from secretballot._base._errors import PrivacyLeakWarning, warn
+from secretballot._base._errors import LedgerError, PrivacyLeakWarning, warn
 from secretballot._base._tables import WITHHELD, order_text, percent
 from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Bar, Cell
+from secretballot._base._view_cells import Bar, Cell, Key, Segment
 from secretballot._base._view_parts import Part, Prose, Table
+from secretballot.accounting._limits import (
+    PrivacyFilter,
+    budget_filters,
+    overspent,
+    scope_filters,
+)
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import level_cost
 from secretballot.costs._orders import Order
-from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._budget import Budget, LevelBudget, Scope
+from secretballot.ledger._encoding import charge_digits
+from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
 
 #: The text for a budget whose file is gone.
-UNREADABLE = "its ledger can't be read"
+_UNREADABLE = "its ledger can't be read"
 
 #: The largest epsilon that is opened without a warning.
 LARGE_EPSILON = 10
 
 #: The largest delta that is opened without a warning beside a smaller epsilon.
-LARGE_DELTA = 0.01
+_LARGE_DELTA = 0.01
 
 #: The relative difference of sums that were added up in another order.
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +130,6 @@ _HEADINGS = {
 
 
 def by_level_view(reports: Sequence[PrivacySpent] | Sequence[PrivacyRemaining]) -> View:
-    """Lay out the reports of all levels as one table."""
     kind = type(reports[0])
     parts: list[Part] = [Table(_HEADINGS[kind], [report._cells() for report in reports])]
     if reports[0].sensitive:
@@ -145,7 +152,6 @@ class ByLevel(dict[str, Report], Shown):
 
 
 def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:
-    """Sum up one level of a ledger."""
     cost = level_cost(totals.charges, level.name, level.order)
     amount, delta = float(cost.at(level.order)), float(cost.delta)
     share = max(amount / level.amount, delta / level.approximation_delta if delta else 0.0)
@@ -153,7 +159,7 @@ def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> 
         level=level.name,
         epsilon=float(cost.epsilon(level.delta)),
         delta=level.delta,
-        share=share if share > 1 + ROUNDING else min(share, 1.0),
+        share=share if share > 1 + _ROUNDING else min(share, 1.0),
         order=level.order,
         amount=amount,
         n_releases=totals.n_releases,
@@ -166,7 +172,6 @@ def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> 
 def remaining_for(
     level: LevelBudget, totals: Totals, *, sensitive: bool = False
 ) -> PrivacyRemaining:
-    """Compute the rest of one level of a ledger."""
     spent = spent_on(level, totals)
     return PrivacyRemaining(
         level=level.name,
@@ -180,11 +185,19 @@ def remaining_for(
 
 def as_text(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     """Describe a budget in one line; `spent` is None if its ledger can't be read."""
-    return f"<PrivacyAccountant: {promise(budget)}, {_progress(budget, spent)}>"
+    if spent is None:
+        progress = _UNREADABLE
+    elif budget.is_sensitive:
+        progress = f"share spent {WITHHELD} (data dependent: itself sensitive)"
+    else:
+        progress = ", ".join(
+            f"{percent(report.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
+            for name, report in spent.items()
+        )
+    return f"<PrivacyAccountant: {_promise(budget)}, {progress}>"
 
 
-def promise(budget: Budget) -> str:
-    """Describe the guarantee of a budget on one line."""
+def _promise(budget: Budget) -> str:
     epsilon = budget.epsilon
     amounts = (
         "{" + ", ".join(f"{name!r}: {amount:g}" for name, amount in epsilon.items()) + "}"
@@ -192,17 +205,6 @@ def promise(budget: Budget) -> str:
         else f"{epsilon:g}"
     )
     return f"epsilon={amounts}, delta={budget.delta:g} per {budget.unit} ({budget.relation})"
-
-
-def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
-    if spent is None:
-        return UNREADABLE
-    if budget.is_sensitive:
-        return f"share spent {WITHHELD} (data dependent: itself sensitive)"
-    return ", ".join(
-        f"{percent(report.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
-        for name, report in spent.items()
-    )
 
 
 def warn_weak_budget(budget: Budget) -> None:
@@ -214,7 +216,7 @@ def warn_weak_budget(budget: Budget) -> None:
             "times as likely with one person's data as without. Budgets for people's data have "
             f"an epsilon of about 1, and of {LARGE_EPSILON} at most."
         )
-    if budget.delta > max(level.epsilon, LARGE_DELTA):
+    if budget.delta > max(level.epsilon, _LARGE_DELTA):
         warn(
             f"delta={budget.delta:g} is above epsilon={level.epsilon:g}: were both swapped? The "
             "order is PrivacyAccountant(epsilon, delta). Somebody's whole record may be published "
@@ -224,7 +226,6 @@ def warn_weak_budget(budget: Budget) -> None:
 
 
 def warn_data_dependent(budget: Budget) -> None:
-    """Warn that costs of actual votes are sensitive themselves."""
     if budget.is_sensitive:
         warn(
             "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
@@ -248,3 +249,115 @@ def warn_overspent(ledger: Ledger) -> None:
                 "the statement says so.",
                 PrivacyLeakWarning,
             )
+
+
+def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
+    sensitive = budget.is_sensitive
+    return {level.name: spent_on(level, totals, sensitive=sensitive) for level in budget.levels}
+
+
+def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
+    """Sum up a ledger, and raise LedgerError if one of its entries was not allowed.
+
+    The hash chain proves that nothing was changed. This proves that what was recorded was allowed:
+    at every entry the budget of each level holds, and the cap of the entry's scope. (That no entry
+    draws or gives back what nobody paid for is checked wherever entries are added up.)
+    """
+    budget, walk = ledger.budget, ledger.walk()
+    of_budget = budget_filters(budget)
+    of_scopes, of_children = dict[str, list[PrivacyFilter]](), dict[str, list[PrivacyFilter]]()
+    for entry in walk:
+        is_free = entry.is_release and not entry.charges and entry.reservation is None
+        faults = [
+            "releases rows that nobody paid for" if is_free else "",
+            _child_fault(entry, walk.totals, budget, of_children),
+            overspent(of_budget, walk.totals.charges, "the budget"),
+        ]
+        if entry.scope_id is not None and entry.charges:
+            scope = walk.totals.scopes[entry.scope_id]
+            if entry.scope_id not in of_scopes:
+                recorded = Scope(entry.scope_id, scope.epsilon)
+                of_scopes[entry.scope_id] = scope_filters(budget, recorded)
+            if entry.scope_epsilon != scope.epsilon:
+                faults.append("changes the cap of its scope")
+            faults.append(overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))
+        for fault in filter(None, faults):
+            raise LedgerError(
+                f"The ledger {ledger.name!r} is wrong: entry {entry.sequence} {fault}. No version "
+                "records that."
+            )
+    return spent_by_level(budget, walk.totals)
+
+
+def _child_fault(
+    entry: LedgerEntry, totals: Totals, budget: Budget, filters: dict[str, list[PrivacyFilter]]
+) -> str:
+    """Describe what an entry does against the limits of a child; "" if nothing.
+
+    `totals` are the sums after the entry, and `filters` those of children that were met before.
+    """
+    if entry.child is None:
+        return ""
+    name, event = entry.child.name, entry.child.event
+    state, charges = totals.children[name], charge_digits(entry.charges)
+    if event == "close" and charges != charge_digits(state.grant.refund(state)):
+        return f"gives back other than the rest of the child {name!r}"
+    if event != "spend":
+        return ""
+    if name not in filters:
+        filters[name] = budget_filters(state.grant.budget(budget))
+    return overspent(filters[name], state.charges, f"the child {name!r}")
+
+
+Spent = Mapping[str, PrivacySpent]
+
+#: Heading of each share, kind of its segment in the bar, and name for screen readers.
+_SHARES = (("spent", "this", "spent"), ("left", "", "left"))
+_SHARES_OF_FIT = (
+    ("elsewhere", "spent", "spent before or elsewhere"),
+    ("this fit", "this", "spent by this fit"),
+    ("left", "", "left"),
+)
+
+
+def budget_view(budget: Budget, spent: Spent | None, ledger: str) -> View:
+    """Lay out the budget of an accountant; `spent` is None if its ledger can't be read."""
+    table = _level_table(budget, spent, None)
+    parts = (table, *_remarks(budget, spent), Prose.of(f"ledger: {ledger}", quiet=True))
+    return View("PrivacyAccountant", parts, about=_promise(budget))
+
+
+def fit_view(budget: Budget, spent: Spent | None, fit: Spent | None) -> View:
+    """Lay out the budget of an estimator, with the spend of one fit apart from all others'."""
+    spent = None if fit is None else spent
+    table = _level_table(budget, spent, fit or {})
+    return View("Budget", (table, *_remarks(budget, spent)), about=_promise(budget))
+
+
+def _level_table(budget: Budget, spent: Spent | None, fit: Spent | None) -> Table:
+    columns = _SHARES if fit is None else _SHARES_OF_FIT
+    rows: list[Sequence[Cell]] = []
+    for level in budget.levels:
+        fixed = (level.name, f"{level.epsilon:g}")
+        if spent is None or budget.is_sensitive:
+            rows.append((*fixed, "", *["?" if spent is None else WITHHELD] * 3))
+            continue
+        share, n_rows = spent[level.name].share, spent[level.name].n_rows
+        of_fit = () if fit is None else (min(fit[level.name].share, share),)
+        shares = (share - sum(of_fit), *of_fit, max(1 - share, 0.0))
+        segments = [
+            Segment(kind, part, name) for (_, kind, name), part in zip(columns, shares, strict=True)
+        ]
+        counts = [f"{n_rows:,}"] if fit is None else []
+        rows.append((*fixed, Bar(tuple(segments)), *map(percent, shares), *counts))
+    keys = [Key(heading, kind) for heading, kind, _ in columns]
+    return Table(("level", "epsilon", "budget", *keys, *(["answers"] if fit is None else [])), rows)
+
+
+def _remarks(budget: Budget, spent: Spent | None) -> list[Part]:
+    if spent is None:
+        return [Prose.of(f"{_UNREADABLE}.")]
+    if budget.is_sensitive:
+        return [Prose.of("Data dependent: what was spent is itself sensitive, and not shown here.")]
+    is_overspent = any(report.share > 1 for report in spent.values())
+    return [Prose.of("Overspent: the statement says by how much.")] if is_overspent else []

@@ -6,21 +6,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from typing import Any
 
-from secretballot._base._tables import plain_number, visible
+from secretballot import __version__
+from secretballot._base._tables import (
+    WITHHELD,
+    entry_count,
+    mechanism_text,
+    percent,
+    plain_number,
+    visible,
+)
 from secretballot._base._view import Shown, View
 from secretballot._base._view_page import html_page
-from secretballot.accounting._assumptions import grounds
-from secretballot.accounting._registry_fields import registry_fields
-from secretballot.accounting._release_words import release_words
-from secretballot.accounting._released import Released, contents
-from secretballot.accounting._replay import spent_by_level
-from secretballot.accounting._report import PrivacySpent
-from secretballot.accounting._statement_view import statement_view
-from secretballot.accounting._summary import NINEFOLD, summary
+from secretballot._base._view_parts import Answers, Blanks, Heading, Items, Part, Prose, Table
+from secretballot.accounting._assumptions import RELATIONS, UNITS, grounds
+from secretballot.accounting._notes import Released, contents, release_words
+from secretballot.accounting._report import PrivacySpent, spent_by_level
+from secretballot.accounting._summary import NINEFOLD, QUESTIONS, chance, percent_up, summary
 from secretballot.accounting._trade_off import level_trade_off
+from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._ledger import Ledger
 
@@ -89,8 +94,6 @@ class PrivacyStatement(Shown):
     Who is protected: Every owner (a person, say), with everything that the owner
     >>> statement.to_dict()["levels"][0]["epsilon"]
     1.0
-    >>> PrivacyStatement.json_schema()["properties"]["unit"]["enum"]
-    ['row', 'owner', 'label', 'voter']
     """
 
     summary: dict[str, str]
@@ -173,48 +176,21 @@ class PrivacyStatement(Shown):
             del own[name]
         if wrong := names.symmetric_difference(own):
             raise ValueError(
-                f"a statement has the fields of PrivacyStatement.json_schema(); {sorted(wrong)} "
-                "are missing or unknown."
+                f"a statement has the fields of PrivacyStatement; {sorted(wrong)} are missing or "
+                "unknown."
             )
         lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
         return cls(**{**own, **lists})
 
-    @staticmethod
-    def json_schema() -> dict[str, Any]:
-        """Return the JSON Schema (draft 2020-12) of what `to_dict` gives, with descriptions."""
-        file = files("secretballot.accounting").joinpath("statement.schema.json")
-        schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return schema
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``.
 
-        They begin with ``format`` and ``version``, and `json_schema` describes each.
+        They begin with ``format`` and ``version``; the others are the attributes.
         """
         # Through text: a copy, which shares nothing with this object, and surely plain.
         values = {**_FORMAT, **vars(self)}
         plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
         return plain
-
-    def to_registry(self) -> dict[str, Any]:
-        """Return the fields of an entry in the public registry of deployments.
-
-        The registry [1]_ collects uses of differential privacy. Its other fields, such as name,
-        curator, intended use, data domain and model of deployment, are the owner's to fill in.
-        ValueError without a guarantee: if accounting is data dependent, or the budget overspent.
-
-        Returns
-        -------
-        dict
-            Fields of the groups ``dp_variant``, ``privacy_loss``, ``accounting`` and
-            ``implementation`` of a ``deployment``, as of July 2026.
-
-        References
-        ----------
-        .. [1] Nanayakkara, Ghazi and Vadhan, "Practitioners' perspectives on a differential privacy
-           deployment registry" (2025), arXiv:2509.13509.
-        """
-        return registry_fields(self)
 
     def to_html(self) -> str:
         """Return a fragment of HTML, escaped."""
@@ -259,7 +235,6 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def _level(level: LevelBudget, spent: PrivacySpent, budget: Budget) -> dict[str, Any]:
-    """Return the plain values of a level."""
     sensitive, test = budget.is_sensitive, level_trade_off(level)
     guaranteed = not sensitive and spent.share <= 1
     return {
@@ -282,3 +257,173 @@ def _withheld(group: Released) -> dict[str, Any]:
     if isinstance(mechanism, dict):
         mechanism = {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
     return {"mechanism": mechanism, "n_rows": None}
+
+
+_LEVELS = ("level", "epsilon", "delta", "limit", "delta0", "spent", "epsilon so far")
+_TESTS = ("level", "best guess", "10% to 50%", "power at 1%", "at 5%", "at 10%")
+_FALSE_ALARMS = (0.01, 0.05, 0.1)
+
+_TWO_STEPS = (
+    "Data sets that differ in what a unit contributed, and not in whether it did, are two such "
+    "steps apart: twice epsilon, and delta (1 + e^epsilon). "
+)
+
+_SIGNATURE = Blanks(("Data set", "Organisation", "Name", "Role", "Date", "Signature"))
+_NO_SIGNATURE = Prose.of(
+    "For the owner's own files: there is no guarantee here that others may rely on, and so nothing "
+    "to sign. Budgets with accounting='worst_case' or 'sanitized' have one.",
+    wrapped=True,
+)
+
+
+def statement_view(statement: PrivacyStatement, page_date: date | None = None) -> View:
+    answers = tuple((QUESTIONS[key], statement.summary[key]) for key in QUESTIONS)
+    sensitive = statement.accounting == "data_dependent"
+    parts: list[Part] = [Answers(answers)]
+    if statement.completeness_note:
+        parts.insert(0, Prose.of(f"NOTE: {statement.completeness_note}", wrapped=True))
+    if statement.outside:
+        parts += [Heading("Outside of the guarantee"), Items(statement.outside, wrapped=True)]
+    parts += [
+        Heading("The guarantee"),
+        *(_bounds_of_known_data(statement) if sensitive else _guarantee(statement)),
+        Heading("Released so far"),
+        Items(tuple(map(_release, statement.released)) or ("Nothing.",), wrapped=True),
+        Heading("What the ledger records"),
+        Items(statement.recorded, wrapped=True),
+        Heading("What is assumed"),
+        Items(statement.assumptions, wrapped=True),
+        Heading("Ledger"),
+        Prose.of(*_ledger_lines(statement, page_date)),
+        _NO_SIGNATURE if sensitive else _SIGNATURE,
+    ]
+    return View("Privacy statement", tuple(parts))
+
+
+def _guarantee(statement: PrivacyStatement) -> list[Part]:
+    """State the guarantee as a formula, with the limits of tests that follow from it."""
+    exception = " and are not listed as outside" if statement.outside else ""
+    power = "min(e^epsilon a + delta, 1 - e^-epsilon (1 - delta - a))"
+    if statement.levels[0]["order"] == GAUSSIAN:
+        power = (
+            "delta0 + (1 - delta0) Phi(Phi^-1(a / (1 - delta0)) + mu), Phi being the normal "
+            "distribution function and delta0 the part of delta that is set aside"
+        )
+    two_steps = "" if statement.relation == "replace" else _TWO_STEPS
+    parts: list[Part] = [
+        Prose.of(
+            f"Two data sets are neighbours if {UNITS[statement.unit]} is "
+            f"{RELATIONS[statement.relation]}. For any two, either way round, and any set S of "
+            "answers that may be released from this budget over its whole life"
+            f"{exception}: P(S) <= e^epsilon Q(S) + delta, P and Q being its probabilities under "
+            "the two ((epsilon, delta)-differential privacy). "
+            f"{two_steps}The figures are",
+            wrapped=True,
+        ),
+        Table(_LEVELS, [_level_cells(level) for level in statement.levels]),
+        Prose.of(
+            "No test of a data set against a neighbour with false alarms at rate a has more power "
+            f"than {power}.",
+            wrapped=True,
+        ),
+    ]
+    tested = [level for level in statement.levels if level["best_guess"] is not None]
+    if tested:
+        parts.append(Table(_TESTS, [_test_cells(level) for level in tested]))
+    parts.append(
+        Prose.of(
+            "Best guess: how often a guess is right between two equally likely neighbours. "
+            "10% to 50%: how often the odds of a true suspicion rise ninefold or more. Power at "
+            "1%: how often a test finds what is true, if it says the same of the neighbour in 1% "
+            "of cases. All of these are upper bounds, for the whole budget, whatever was spent of "
+            "it. Epsilon so far is a reading of what was spent, and no guarantee.",
+            wrapped=True,
+        )
+    )
+    return parts
+
+
+def _bounds_of_known_data(statement: PrivacyStatement) -> list[Part]:
+    return [
+        Prose.of(
+            "None that holds for all data. Each release was charged the largest divergence between "
+            f"its answers on the actual votes and on votes of data in which "
+            f"{UNITS[statement.unit]} is {RELATIONS[statement.relation]}. The charges were kept "
+            "within",
+            wrapped=True,
+        ),
+        Table(_LEVELS, [_level_cells(level) for level in statement.levels]),
+        Prose.of(
+            "Data with other votes were charged otherwise, and might have released more or less. "
+            "The guarantee does not cover what is learned from where the releases ended.",
+            wrapped=True,
+        ),
+    ]
+
+
+def _level_cells(level: Mapping[str, Any]) -> list[str]:
+    epsilon_spent, order = level["epsilon_spent"], level["order"]
+    currency = {GAUSSIAN: "mu^2", "inf": "sum of epsilons"}.get(order, "divergence")
+    at_order = "" if isinstance(order, str) else f" at order {order:.4g}"
+    return [
+        level["level"],
+        f"{level['epsilon']:g}",
+        f"{level['delta']:g}",
+        f"{currency} {level['limit']:.4g}{at_order}",
+        f"{level['approximation_delta']:g}",
+        percent(level["share_spent"]),
+        WITHHELD if epsilon_spent is None else f"{float(epsilon_spent):.4g}",
+    ]
+
+
+def _test_cells(level: Mapping[str, Any]) -> list[str]:
+    order = level["order"]
+    budget = LevelBudget(
+        name=level["level"],
+        epsilon=level["epsilon"],
+        delta=level["delta"],
+        approximation_delta=level["approximation_delta"],
+        order=order if order == GAUSSIAN else float(order),
+        amount=level["limit"],
+    )
+    powers = map(level_trade_off(budget).power, _FALSE_ALARMS)
+    return [
+        level["level"],
+        percent_up(level["best_guess"]),
+        chance(level["ninefold_rise"]),
+        *map(percent_up, powers),
+    ]
+
+
+def _release(group: Mapping[str, Any]) -> str:
+    count, n_rows = group["n_releases"], group["n_rows"]
+    first, last = group["first"][:10], group["last"][:10]
+    times = f"on {first}" if first == last else f"from {first} to {last}"
+    answers = f"{WITHHELD} number of answers" if n_rows is None else f"answers: {n_rows:,}"
+    noise = ". REPRODUCIBLE NOISE" if group["seeded"] else ""
+    return (
+        f"{count} {'release' if count == 1 else 'releases'} {times}: {group['words']}. "
+        f"{mechanism_text(group['mechanism'])}, {answers}{noise}"
+    )
+
+
+def _ledger_lines(statement: PrivacyStatement, page_date: date | None) -> list[str]:
+    lines = [
+        f"{statement.ledger_id}, opened {statement.created[:10]} "
+        f"(secretballot {statement.library_version})",
+        f"{entry_count(statement.n_entries)}, head digest {statement.head or WITHHELD}",
+    ]
+    if statement.n_entries:
+        lines.append(f"Last entry: {statement.as_of[:19].replace('T', ' ')} UTC")
+    if statement.is_temporary:
+        lines.append(
+            "This ledger has no name: it is deleted when its program ends, and can't be checked "
+            "then."
+        )
+        lines.append("To keep one: PrivacyAccountant(..., ledger='survey.ledger')")
+    elif statement.head:
+        head = f"{statement.n_entries}:{statement.head}"
+        lines.append(f"To check: secretballot ledger verify FILE --head {head}")
+    if page_date is not None:
+        lines.append(f"Page made on {page_date.isoformat()} by secretballot {__version__}")
+    return lines

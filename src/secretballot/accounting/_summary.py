@@ -90,21 +90,14 @@ def summary(
 ) -> dict[str, str]:
     """Answer the questions of a statement's first lines, by the facts of a ledger.
 
-    Parameters
-    ----------
-    budget : Budget
-    shares : dict of str to float
-        Share spent of each level's budget.
-    outside : sequence of str
-        Names of what was released outside of the guarantee.
-    n_entries : int
-    as_of : str
-        Time of the last entry.
-    all_seeded : bool
-        True if a seed reproduces the noise of all releases.
+    `shares` are spent of each level's budget, `outside` names what was released outside of the
+    guarantee, and `as_of` is the time of the last entry.
     """
+    who = _WHO[budget.unit]
+    if len(budget.levels) > 1:
+        who += " Each at the strength of their own level; who is of which level is public."
     return {
-        "who": _who(budget),
+        "who": who,
         "from_what": _from_what(budget),
         "how_strongly": _how_strongly(budget, shares, outside, all_seeded=all_seeded),
         "until_when": _until_when(budget, shares, n_entries, as_of),
@@ -133,15 +126,6 @@ def _hundredths(probability: float) -> str:
     return "100" if hundredths >= 100 else f"{hundredths:.1f}"
 
 
-def _who(budget: Budget) -> str:
-    if len(budget.levels) == 1:
-        return _WHO[budget.unit]
-    return (
-        f"{_WHO[budget.unit]} Each at the strength of their own level; who is of which level is "
-        "public."
-    )
-
-
 def _from_what(budget: Budget) -> str:
     public = f"{_PUBLIC[budget.unit]}, and " if budget.relation == "replace" else ""
     return (
@@ -154,7 +138,6 @@ def _from_what(budget: Budget) -> str:
 
 
 def _finding(budget: Budget) -> tuple[str, str]:
-    """Name the difference between neighbouring data sets, with an example."""
     if budget.relation == "replace":
         return _FINDINGS[budget.unit]
     unit, _ = UNIT_WORDS[budget.unit]
@@ -183,7 +166,6 @@ def _how_strongly(
 
 
 def _weakness(levels: Sequence[LevelBudget]) -> str:
-    """Say it in words if an epsilon is large."""
     loosest = max(levels, key=lambda level: level.epsilon)
     if loosest.epsilon <= _WEAK_EPSILON:
         return ""
@@ -201,7 +183,6 @@ def _pairs(levels: Sequence[LevelBudget]) -> str:
 
 
 def _few(levels: Sequence[LevelBudget]) -> Sequence[LevelBudget]:
-    """Return all levels if they are few, else the strictest and the loosest."""
     if len(levels) <= _MOST_LEVELS:
         return levels
     ordered = sorted(levels, key=lambda level: level.epsilon)
@@ -210,23 +191,22 @@ def _few(levels: Sequence[LevelBudget]) -> Sequence[LevelBudget]:
 
 def _figures(budget: Budget, levels: Sequence[LevelBudget]) -> str:
     """State the most that an attacker gains, for each level."""
-    guesses = _by_level(levels, lambda test: _cases(test.best_guess()))
-    rises = _by_level(levels, lambda test: _cases(test.rise(NINEFOLD)))
+
+    def by_level(probability: Callable[[TradeOff], float]) -> str:
+        cases = []
+        for level in _few(levels):
+            most = probability(level_trade_off(level))
+            of_level = f" ({level.name!r})" if len(levels) > 1 else ""
+            cases.append((f"at most {chance(most)} cases" if most > 0 else "no case") + of_level)
+        return ", ".join(cases)
+
+    guesses = by_level(lambda test: test.best_guess())
+    rises = by_level(lambda test: test.rise(NINEFOLD))
     return (
         f"Someone who knows {_KNOWN[budget.unit]}, and to whom it seems as likely as not, guesses "
         f"right in {guesses} after seeing all releases, instead of in 50. A true suspicion "
         f"grows from 10% to 50% or more, or from 50% to 90% or more, in {rises}."
     )
-
-
-def _by_level(levels: Sequence[LevelBudget], text: Callable[[TradeOff], str]) -> str:
-    if len(levels) == 1:
-        return text(level_trade_off(levels[0]))
-    return ", ".join(f"{text(level_trade_off(level))} ({level.name!r})" for level in _few(levels))
-
-
-def _cases(probability: float) -> str:
-    return f"at most {chance(probability)} cases" if probability > 0 else "no case"
 
 
 def _until_when(budget: Budget, shares: Mapping[str, float], n_entries: int, as_of: str) -> str:

@@ -57,16 +57,13 @@ class PairTradeOff:
     delta: float
 
     def power(self, false_alarms: float) -> float:
-        """Bound the power of a test with a false-alarm rate."""
         return _up(min(offset + slope * false_alarms for offset, slope in self._lines()))
 
     def best_guess(self) -> float:
-        """Bound the probability that a guess between two equally likely neighbours is right."""
         inverse = math.exp(-min(self.epsilon, _NO_LIMIT))
         return _up((1 + self.delta * inverse) / (1 + inverse))
 
     def rise(self, factor: float) -> float:
-        """Bound the probability that a true suspicion gains at least a factor of odds above 1."""
         # The power is at least `factor` false alarms up to where they meet.
         lines = [(offset, slope) for offset, slope in self._lines() if slope < factor]
         return _up(min(factor * offset / (factor - slope) for offset, slope in lines))
@@ -91,17 +88,13 @@ class GaussianTradeOff:
     delta: float
 
     def power(self, false_alarms: float) -> float:
-        """Bound the power of a test with a false-alarm rate."""
         rate = min(false_alarms / (1 - self.delta), 1.0)
         return self._power_beyond(-float(ndtri(rate)))
 
     def best_guess(self) -> float:
-        """Bound the probability that a guess between two equally likely neighbours is right."""
         return _up(self.delta + (1 - self.delta) * float(ndtr(self.mu / 2)))
 
     def rise(self, factor: float) -> float:
-        """Bound the probability that a true suspicion gains at least a factor of odds above 1."""
-
         def is_reached(shifted: float) -> bool:
             false_alarms = (1 - self.delta) * float(ndtr(_FURTHEST - shifted))
             return self._power_beyond(shifted - _FURTHEST) >= factor * false_alarms
@@ -117,7 +110,6 @@ class GaussianTradeOff:
 
 
 def level_trade_off(level: LevelBudget) -> TradeOff:
-    """Return the trade-off function that a level's budget guarantees."""
     if level.order == GAUSSIAN:
         return GaussianTradeOff(math.sqrt(level.amount), level.approximation_delta)
     return PairTradeOff(level.epsilon, level.delta)

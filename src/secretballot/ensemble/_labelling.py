@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, CompletedInterrupt, warn
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._epsilon_factor import epsilon_factor
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._answers import epsilon_factor
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
 from secretballot.ensemble._parameter_checks import warn_settings

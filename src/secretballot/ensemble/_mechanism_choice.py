@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._reservations import Reservation
 from secretballot.costs._groups import level_cost
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher

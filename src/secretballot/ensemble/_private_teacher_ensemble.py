@@ -22,7 +22,7 @@ from secretballot._base._sklearn_compat import (
     _num_samples,
 )
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher

@@ -15,7 +15,7 @@ from secretballot._base._errors import GIVE_BUDGET, CompletedInterrupt, warn
 from secretballot._base._estimator_progress import EstimatorTask, Progress
 from secretballot._base._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._parameter_checks import warn_settings
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble._randomness import Randomness

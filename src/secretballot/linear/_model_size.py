@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from secretballot._base._errors import BudgetExceededError
-from secretballot.accounting._epsilon_factor import epsilon_factor
+from secretballot.accounting._answers import epsilon_factor
 
 if TYPE_CHECKING:
     from secretballot.accounting._accountant import PrivacyAccountant

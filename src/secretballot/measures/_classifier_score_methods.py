@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._confusion import PrivateConfusion, release_confusion
 from secretballot.measures._score import PrivateScore, release_accuracy
 from secretballot.measures._score_methods import ScoreMethods

@@ -14,7 +14,7 @@ from secretballot._base._classes import named_classes
 from secretballot._base._view import Shown, View
 from secretballot._base._view_cells import Cell, Shade
 from secretballot._base._view_parts import Prose, Table, facts
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._answers import check_label_types, class_codes
 from secretballot.measures._intervals import (
     Interval,

@@ -13,7 +13,7 @@ from secretballot._base._numbers import check_integer, check_number, quoted
 from secretballot._base._view import Shown, View
 from secretballot._base._view_parts import Prose, Table
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answer_amount import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._bounds_check import BoundsCheck
 from secretballot.measures._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns

@@ -13,7 +13,7 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Shown, View
 from secretballot._base._view_parts import Prose
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answer_amount import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.measures._part_items import items_of_parts

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._view import Shown, View
 from secretballot._base._view_cells import Bar, Cell
 from secretballot._base._view_parts import Prose, Table
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import Interval

@@ -7,7 +7,7 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._regression_price import RegressionScorePrice, price_of_scale
 from secretballot.measures._regression_score import PrivateRegressionScore, release_errors

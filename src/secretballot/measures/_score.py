@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._view import Shown, View
 from secretballot._base._view_cells import Bar, Cell
 from secretballot._base._view_parts import Prose, Table
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._answers import check_label_types, check_no_fractions, right_answers
 from secretballot.measures._intervals import Interval, population_interval, sample_interval
 from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import ShortParameterErrors, _num_samples
-from secretballot.accounting._answer_amount import Share
+from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
 from secretballot.measures._scored_rows import PartScores, ScoredRows, TableScores
 from secretballot.tables._people import NO_BUDGET, People, check_unit

@@ -13,7 +13,7 @@ from secretballot._base._tables import percent
 from secretballot._base._view import Shown, View
 from secretballot._base._view_cells import Bar
 from secretballot._base._view_parts import Prose, Table
-from secretballot.accounting._answer_amount import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum

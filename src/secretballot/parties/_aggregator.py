@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting._random import noise_generator
+from secretballot.accounting._protocol import noise_generator
 from secretballot.parties._motion import Motion
 from secretballot.parties._question import Question
 from secretballot.parties._voter import Voters

@@ -13,7 +13,7 @@ from secretballot._base._errors import PrivacyLeakWarning, warn
 from secretballot._base._numbers import check_integer
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._tables import percent, text_table
-from secretballot.accounting._random import is_seeded
+from secretballot.accounting._protocol import is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
 from secretballot.mechanisms._base import Mechanism

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._numbers import quoted
 from secretballot._base._tables import percent
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
 from secretballot.ensemble._teacher_ballots import ballots

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError
-from secretballot.accounting.pricing._threshold_pricing import answered_rows
+from secretballot.accounting._pricing import answered_rows
 from secretballot.parties._aggregator import Seed, TrustedAggregator
 from secretballot.parties._agreement import Agreement, shown_names
 from secretballot.parties._answer import Answer

@@ -80,7 +80,6 @@ def explained_interrupts(
 
 
 def _charge_text(accountant: PrivacyAccountant | None, scope: Scope | None) -> str:
-    """Describe the charge of an interrupted fit."""
     if accountant is None or scope is None:
         return "nothing was charged"
     refund = ", after the refund for what was not drawn"

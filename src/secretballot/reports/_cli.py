@@ -17,24 +17,24 @@ from typing import Any, NoReturn
 from secretballot import __version__
 from secretballot._base._errors import LedgerError
 from secretballot._base._tables import visible
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._export import export
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger.stores.server._scripts import roles_script
 from secretballot.ledger.stores.server._server_url import is_url
-from secretballot.reports._administering import add_administration
-from secretballot.reports._child_budgets import add_children
+from secretballot.reports._commands import add_administration, add_children, add_price
 from secretballot.reports._console import (
+    IN_COMMANDS,
     STANDARD_OUTPUT,
     CommandError,
+    add_command,
     add_json,
-    in_commands,
+    in_words,
     put_page,
 )
 from secretballot.reports._looking import show, verify, warn_of_copy
-from secretballot.reports._pricing import add_price
 
 #: Commands that make a page, and their pages.
 _PAGES = {"show": "a page of HTML", "statement": "a page of HTML to print and sign"}
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except LedgerError as error:
-        _complain(visible(in_commands(str(error))))
+        _complain(visible(in_words(str(error), IN_COMMANDS)))
         return 1
     except (ImportError, CommandError) as error:
         _complain(visible(str(error)))
@@ -77,7 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _on_ledger(
     run: Callable[[Ledger, argparse.Namespace], None], options: argparse.Namespace
 ) -> None:
-    """Run a command that reads a ledger."""
     run(Ledger.open(options.file), options)
 
 
@@ -103,7 +102,6 @@ class _Parser(argparse.ArgumentParser):
         self._hidden = {part for url in urls for part in re.split(r"[=\s'\"\\]+", url) if part}
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and an error, and end the program."""
         if any(part in message for part in self._hidden):
             message = (
                 "an argument looks like a URL or a login (it is not shown), and stands where none "
@@ -135,16 +133,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         ("export", _export, "all but private records, for other programs"),
         ("statement", _statement, "the statement for the data owner to sign"),
     ):
-        command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
-        command.set_defaults(run=partial(_on_ledger, run))
         # The one word after `--html` is the ledger: see `_parse`.
-        is_alone = "?" if name in _PAGES else None
-        command.add_argument(
-            "file",
-            nargs=is_alone,
-            metavar="FILE",
-            help="the ledger, a file or the URL of one on a server; it is only read",
-        )
+        nargs = "?" if name in _PAGES else None
+        command = add_command(commands, name, partial(_on_ledger, run), summary, nargs=nargs)
         if name == "show":
             command.add_argument(
                 "--last", type=_count, metavar="N", help="show the last N entries only"

@@ -1,4 +1,4 @@
-"""Words between a command and whoever runs it: errors, notes, pages and JSON."""
+"""Words between a command and whoever runs it: errors, notes, pages, JSON and amounts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,10 @@ from secretballot._base._errors import BudgetExceededError
 from secretballot._base._tables import WITHHELD, entry_count, visible
 
 if TYPE_CHECKING:
-    # Private to argparse, which has no public name for it.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 #: Words for a ledger that a command reads, and for one that it writes to.
-READ = "the ledger, a file or the URL of one on a server; it is only read"
+_READ = "the ledger, a file or the URL of one on a server; it is only read"
 WRITTEN = "the ledger, a file or the URL of one on a server"
 
 #: The page that is printed.
@@ -36,22 +35,21 @@ def add_command(
     name: str,
     run: Callable[[argparse.Namespace], None],
     summary: str,
-    what: str = READ,
+    what: str = _READ,
+    nargs: str | None = None,
 ) -> argparse.ArgumentParser:
     """Add a command on a ledger; `what` describes the ledger."""
     command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
     command.set_defaults(run=run)
-    command.add_argument("file", metavar="FILE", help=what)
+    command.add_argument("file", nargs=nargs, metavar="FILE", help=what)
     return command
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """Add the option of a command that prints facts for programs."""
     command.add_argument("--json", action="store_true", help="as one JSON object")
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """Print facts as one JSON object."""
     print(json.dumps(facts, allow_nan=False, indent=1))
 
 
@@ -83,7 +81,6 @@ def _write_new(path: str, page: str) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note beside the output of a command."""
     print(f"note: {visible(text)}", file=sys.stderr)
 
 
@@ -95,10 +92,10 @@ def refusals() -> Iterator[None]:
         try:
             yield
         except (BudgetExceededError, ValueError) as error:
-            raise CommandError(in_options(str(error))) from None
+            raise CommandError(in_words(str(error), _IN_OPTIONS)) from None
         finally:
             for warning in caught:
-                print_note(in_options(str(warning.message)))
+                print_note(in_words(str(warning.message), _IN_OPTIONS))
 
 
 #: Patterns of arguments in messages, and the options of the command line in their place.
@@ -118,23 +115,73 @@ _IN_OPTIONS = (
 )
 
 
-def in_options(message: str) -> str:
-    """Rewrite a message of the library: options of the command line in place of arguments."""
-    for pattern, words in _IN_OPTIONS:
-        message = re.sub(pattern, words, message)
-    return message
-
-
 #: What errors of a ledger advise in Python, and the same on the command line.
-_IN_COMMANDS = (
+IN_COMMANDS = (
     (r"^ledger=", "FILE "),
     (r"PrivacyAccountant\.open\(.+\) continues its budget", "its budget goes on"),
     (r" An unnamed ledger lives .* with PrivacyAccountant\(\.\.\., ledger='file'\)", ""),
 )
 
 
-def in_commands(message: str) -> str:
-    """Return an error of a ledger in the words of the command line."""
-    for pattern, words in _IN_COMMANDS:
+def in_words(message: str, patterns: Sequence[tuple[str, str]]) -> str:
+    """Rewrite a message of the library in the words of the command line."""
+    for pattern, words in patterns:
         message = re.sub(pattern, words, message)
     return message
+
+
+class EpsilonOption(argparse.Action):
+    """Option that takes ``E`` once, or ``LEVEL=E`` for each level; a number or a dict of them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        level, equals, text = str(values).rpartition("=")
+        try:
+            amount = float(text)
+        except ValueError:
+            raise argparse.ArgumentError(self, f"{text!r} is not a number") from None
+        before = getattr(namespace, self.dest)
+        if before is None:
+            setattr(namespace, self.dest, {level: amount} if equals else amount)
+        elif equals and isinstance(before, dict) and level not in before:
+            before[level] = amount
+        else:
+            raise argparse.ArgumentError(self, "give one number, or LEVEL=E once for each level")
+
+
+def add_epsilon(
+    command: argparse._ActionsContainer, summary: str, *, required: bool = True
+) -> None:
+    command.add_argument(
+        "--epsilon",
+        required=required,
+        action=EpsilonOption,
+        metavar="E",
+        help=f"{summary}; LEVEL=E for each level of people",
+    )
+
+
+def read_share(text: str) -> float:
+    """Read a part of the budget, ``25%`` or ``0.25``."""
+    number, percent, after = text.partition("%")
+    try:
+        part = float(number) / (100 if percent else 1)
+    except ValueError:
+        part = 0.0
+    if after or not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no part of the budget: give a percentage up to 100%, such as 25%, or a "
+            "number up to 1, such as 0.25"
+        )
+    return part
+
+
+def read_count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)

@@ -1,32 +1,40 @@
-"""Commands that show and verify a ledger."""
+"""Commands that show and verify a ledger, and its page."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from secretballot._base._errors import LedgerError
 from secretballot._base._tables import (
+    WITHHELD,
     entry_count,
+    mechanism_text,
     order_text,
     percent,
     plain_number,
     text_table,
     visible,
 )
-from secretballot.accounting._release_words import entry_text
-from secretballot.accounting._replay import spent_by_level
-from secretballot.accounting._report import PrivacySpent
+from secretballot._base._view import View
+from secretballot._base._view_cells import Cell
+from secretballot._base._view_page import html_page
+from secretballot._base._view_parts import Heading, Part, Prose, Table, facts
+from secretballot.accounting._children import child_reports, children_table
+from secretballot.accounting._notes import entry_text
+from secretballot.accounting._report import PrivacySpent, budget_view, spent_by_level
 from secretballot.costs._groups import level_cost
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
 from secretballot.reports._console import print_json, print_note, put_page
-from secretballot.reports._ledger_page import ledger_page
 
 #: What charges are amounts of, by kind of budget.
 _CURRENCIES = {
@@ -35,8 +43,63 @@ _CURRENCIES = {
     "pairs": "epsilon",
 }
 
-#: Letters of a digest.
+#: Letters of a digest, and of a note that are shown.
 _DIGEST_LENGTH = 64
+_NOTE_LENGTH = 300
+
+
+def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
+    """Put out a page of HTML that names no folder."""
+    walk = ledger.walk()
+    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
+    entries = deque(walk, maxlen=n_shown)
+    budget, totals, name = ledger.budget, walk.totals, os.path.basename(ledger.name)
+    head = None if budget.is_sensitive else totals.digest
+    reports = child_reports(ledger)
+    children: list[Part] = [Heading("Child budgets"), children_table(reports)] if reports else []
+    parts: list[Part] = [
+        facts(
+            ("chain", f"unaltered: {entry_count(totals.sequence)}, head digest {head or WITHHELD}"),
+            ("end", completeness_note or "complete, by the mark beside the ledger"),
+            ("protects", f"one {budget.unit} ({budget.relation})"),
+            ("accounting", budget.accounting),
+            ("read", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ),
+        Heading("Budget"),
+        *budget_view(budget, spent_by_level(budget, totals), name).parts,
+        *children,
+        Heading("Entries"),
+        *_entries(entries, totals.sequence, budget.is_sensitive),
+    ]
+    page = html_page(View(f"Budget of {name}", tuple(parts)))
+    put_page(options.html, page, totals.sequence, head)
+
+
+def _entries(entries: Sequence[LedgerEntry], n_entries: int, sensitive: bool) -> list[Part]:
+    if not n_entries:
+        return [Prose.of("None.")]
+    rows = [_cells(entry, sensitive) for entry in reversed(entries)]
+    n_earlier = n_entries - len(rows)
+    earlier = f"{entry_count(n_earlier).replace(' ', ' earlier ')} not shown"
+    return [
+        Table(("entry", "time (UTC)", "what", "answers", "note"), rows),
+        *([Prose.of(earlier, quiet=True)] if n_earlier else []),
+    ]
+
+
+def _cells(entry: LedgerEntry, sensitive: bool) -> tuple[Cell, ...]:
+    note = "" if entry.note == "{}" else visible(entry.note)
+    if len(note) > _NOTE_LENGTH:
+        note = f"{note[:_NOTE_LENGTH]}..."
+    if entry.seeded:
+        note = f"REPRODUCIBLE NOISE {note}"
+    what, answers = entry_text(entry), f"{entry.n_rows:,}"
+    if sensitive:
+        # As in the statement: parameters may be calibrated to what the votes left.
+        described: dict[str, Any] = json.loads(entry.mechanism)
+        public = {key: described[key] for key in ("mechanism", "event") if key in described}
+        what, answers = mechanism_text(public), WITHHELD
+    return (str(entry.sequence), entry.time[:16].replace("T", " "), what, answers, note)
 
 
 def warn_of_copy(ledger: Ledger) -> str:
@@ -53,7 +116,6 @@ def warn_of_copy(ledger: Ledger) -> str:
 
 
 def show(ledger: Ledger, options: argparse.Namespace) -> None:
-    """Print budget, spend and entries."""
     completeness_note = warn_of_copy(ledger)
     if options.html is not None:
         _put_ledger_page(ledger, options, completeness_note)
@@ -69,16 +131,6 @@ def show(ledger: Ledger, options: argparse.Namespace) -> None:
     else:
         _print_ledger(ledger, spent)
         _print_entries(ledger.budget, entries, walk.totals)
-
-
-def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_note: str) -> None:
-    walk = ledger.walk()
-    n_shown = sys.maxsize if options.last is None else min(options.last, sys.maxsize)
-    latest = deque(walk, maxlen=n_shown)
-    totals = walk.totals
-    page = ledger_page(ledger, latest, totals, completeness_note)
-    head = None if ledger.budget.is_sensitive else totals.digest
-    put_page(options.html, page, totals.sequence, head)
 
 
 def _entry_facts(entry: LedgerEntry, budget: Budget, totals: Totals) -> dict[str, Any]:
@@ -160,12 +212,12 @@ def _print_entries(budget: Budget, entries: Sequence[dict[str, Any]], totals: To
         verb = "is" if n_earlier == 1 else "are"
         print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
     rows = []
-    for facts in entries:
-        charges, shares = facts["charges"], facts["shares_after"]
+    for entry in entries:
+        charges, shares = entry["charges"], entry["shares_after"]
         rows.append(
             (
-                *(str(facts["entry"]), facts["time"][:19], facts["what"], str(facts["n_rows"])),
-                "SEEDED" if facts["seeded"] else "",
+                *(str(entry["entry"]), entry["time"][:19], entry["what"], str(entry["n_rows"])),
+                "SEEDED" if entry["seeded"] else "",
                 *(f"{float(charges[name]):.4g}" if charges else "" for name in budget.names),
                 *(percent(shares[name]) if shares else "" for name in budget.names),
             )
@@ -180,7 +232,6 @@ def _charge(entry: LedgerEntry, level: LevelBudget) -> float:
 
 
 def verify(ledger: Ledger, options: argparse.Namespace) -> None:
-    """Check every entry, and print the result."""
     completeness_note = warn_of_copy(ledger)
     walk = ledger.walk()
     places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}

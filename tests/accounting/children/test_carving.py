@@ -15,7 +15,7 @@ from secretballot.accounting import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import GNMax, VectorSum

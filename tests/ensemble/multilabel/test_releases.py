@@ -30,7 +30,7 @@ from tests.ensemble.multilabel._rows import (
 )
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting._report import replay
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
     PublicData,

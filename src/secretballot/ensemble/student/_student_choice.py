@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from secretballot._base._errors import CompletedInterrupt, warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting.reserving._reservation import Reservation
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._target import NO_BALLOT, Target, dense_labels

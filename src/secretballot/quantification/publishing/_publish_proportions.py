@@ -14,8 +14,7 @@ from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, 
 from secretballot._base._numbers import check_integer, check_number, quoted
 from secretballot._base._sizes import check_pair
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answer_amount import Share, answer_scope, check_amount
-from secretballot.accounting._unnamed_budgets import UnnamedBudget
+from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._additive_proportions import GaussianProportions
 from secretballot.mechanisms._proportions import Proportions

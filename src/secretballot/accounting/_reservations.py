@@ -1,32 +1,290 @@
-"""Rows that are paid for before they are drawn: reserved, topped up, settled."""
+"""Rows that are paid for before they are drawn, and drawn over days, or elsewhere."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._base._errors import BudgetExceededError, LedgerError
 from secretballot._base._numbers import check_integer, number_of_rows, quoted
 from secretballot._base._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting.pricing import Pricing, Span
-from secretballot.accounting.reserving._reservation import Reservation
-from secretballot.accounting.reserving._reservation_entry import (
-    append_payments,
-    check_prices,
-    check_rows_left,
-    open_state,
-    reservation_entry,
-    sum_refunds,
+from secretballot.accounting._pricing import PricedRows, Pricing, Span, answered_rows
+from secretballot.accounting._protocol import (
+    ReleaseMechanism,
+    check_mechanism,
+    describe,
+    game_laws,
+    new_entry,
 )
+from secretballot.costs._cost import Cost
+from secretballot.costs._groups import EVERYONE, Costs, split_group
+from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._encoding import to_json
+from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._transaction import Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """Rows that are paid for, to be drawn later; from `PrivacyAccountant.reserve`.
+
+    It holds public facts alone; how many rows are left is in the ledger. Copies and pickles are the
+    same reservation.
+
+    Attributes
+    ----------
+    id : str
+        What the ledger calls it.
+    mechanism : mechanism
+        What was paid for. Draws may tell less: more noise, fewer classes.
+    n_columns : int or None
+        Columns of the counts that were paid for; None: any number.
+    scope : Scope
+        The part of the run that pays.
+    ledger : str
+        Digest of what its ledger fixes; no other ledger takes it.
+    """
+
+    id: str
+    mechanism: ReleaseMechanism
+    n_columns: int | None
+    scope: Scope
+    ledger: str = field(default="", repr=False)
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def check_draw(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> None:
+        """Refuse rows that cost more than was paid for, or concern groups that did not pay.
+
+        `first_row` is the number of rows that were drawn before.
+        """
+        fault = next(self._faults(drawn, scope_id, first_row), None)
+        if fault is not None:
+            raise ValueError(
+                f"mechanism={drawn.mechanism!r} can't be drawn on the reservation of "
+                f"{self.mechanism!r}: {fault}. Nothing was released or recorded."
+            )
+
+    def _faults(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> Iterator[str]:
+        mechanism, n_columns = drawn.mechanism, drawn.n_columns
+        laws, paid_laws = game_laws(mechanism, n_columns), game_laws(self.mechanism, self.n_columns)
+        # The laws of some mechanisms don't depend on the columns.
+        for_any = bool(paid_laws) and paid_laws == game_laws(self.mechanism, None)
+        paid_columns = None if for_any else self.n_columns
+        if paid_columns is not None and (n_columns is None or n_columns > paid_columns):
+            yield f"its counts have {n_columns} columns, and {paid_columns} were paid for"
+        participation = mechanism.participation(drawn.n_rows)
+        paid_participation = {
+            group: rows[first_row:]
+            for group, rows in self.mechanism.participation(first_row + drawn.n_rows).items()
+        }
+        payers = {group: [group] for group in participation.keys() | paid_participation.keys()}
+        if not laws or not paid_laws:
+            # Of mechanisms without a game nothing but their description is known.
+            descriptions = [to_json(describe(m), "") for m in (mechanism, self.mechanism)]
+            if descriptions[0] != descriptions[1] or self.n_columns not in (None, n_columns):
+                yield "it is not the same mechanism"
+        else:
+            payers = {group: _payers(group, list(paid_laws)) for group in laws}
+            if _overlap(laws) and set(laws) != set(paid_laws):
+                yield "some pay as two groups at once, and were not paid for as such"
+            for group, law in laws.items():
+                if not payers[group]:
+                    yield f"it charges {group!r}, who did not pay"
+                for payer in payers[group]:
+                    yield from _undominated_steps(law, paid_laws[payer], group)
+        all_rows = np.ones(drawn.n_rows, dtype=bool)
+        for group, group_payers in payers.items():
+            for payer in group_payers:
+                paid_rows = paid_participation.get(payer, all_rows)
+                if (participation.get(group, all_rows) & ~paid_rows).any():
+                    yield f"{group!r} takes part in rows that {payer!r} did not pay for"
+        if paid_participation and scope_id != self.scope.id:
+            yield "parts of levels paid in one fit, and in another they are other people"
+
+
+def _overlap(laws: Mapping[str, Law]) -> bool:
+    """Test for people who are in two groups, and pay for both."""
+    levels = {split_group(group)[0] for group in laws if split_group(group)[1]}
+    return (EVERYONE in laws and len(laws) > 1) or any(level in laws for level in levels)
+
+
+def _payers(group: str, paid: list[str]) -> list[str]:
+    """Return the groups of a reservation that paid for the people of a group.
+
+    The people of a level may be in any part of it: all of its parts have to have paid.
+    """
+    level = split_group(group)[0]
+    for payer in (group, level, EVERYONE):
+        if payer in paid:
+            return [payer]
+    return [payer for payer in paid if group == EVERYONE or split_group(payer)[0] == level]
+
+
+def _undominated_steps(law: Law, paid: Law, group: str) -> Iterator[str]:
+    """Describe the steps of a law that the law which was paid for does not dominate."""
+    paid_steps = {step.name: step for step in paid}
+    for step in law:
+        paid_step = paid_steps.get(step.name)
+        if paid_step is None or paid_step.after != step.after or step.times > paid_step.times:
+            yield f"{step.name!r} of {group!r} was not paid for, or not as often"
+        elif step.delta > paid_step.delta or not step.move.dominated_by(paid_step.move):
+            yield f"{step.name!r} of {group!r} tells more than what was paid for"
+
+
+#: Least part of the prices of single rows that a plan of them costs: noisy comparisons cost 2 / pi,
+#: purely private rows a quarter.
+_LEAST_SHARE = 0.2
+
+
+def open_state(transaction: Transaction, reservation: Reservation) -> Reserved:
+    *_, last = transaction.reservation(reservation.id)
+    assert last.reservation is not None
+    check_open(last.reservation)
+    return last.reservation
+
+
+def check_open(state: Reserved) -> None:
+    if state.is_settled:
+        raise ValueError(
+            "the reservation was settled, and what was left of it given back. Nothing was "
+            "released or spent; make another one with accountant.reserve()."
+        )
+
+
+def check_rows_left(state: Reserved, n_rows: int) -> None:
+    if state.rows_left == 0 or state.answers_left == 0:
+        what = "answers" if state.rows_left else "rows"
+        raise BudgetExceededError(
+            f"The reservation has no {what} left. Nothing was released or recorded; "
+            "accountant.top_up() pays for more."
+        )
+    if n_rows > state.rows_left:
+        raise ValueError(
+            f"counts has {n_rows} rows, and the reservation has {state.rows_left} left. Nothing "
+            "was released or recorded; ask for fewer, or pay for more with accountant.top_up()."
+        )
+
+
+def check_prices(pricing: Pricing, entries: Sequence[LedgerEntry]) -> None:
+    """Refuse plans whose payment is less than rows, or answers, cost at least."""
+    price_of_one = [(span, pricing.unchecked_price(span)) for span in pricing.span(1).apart()]
+    for entry in entries:
+        if entry.reservation is None or entry.reservation.event != "reserve":
+            continue
+        n_rows, n_answers = entry.reservation.plans[-1]
+        for span, price in price_of_one:
+            n_priced = n_rows if span.n_rows else n_answers or 0
+            for group, cost in price.items():
+                least = (_LEAST_SHARE * n_priced) * cost
+                paid = entry.charges.get(group)
+                if n_priced and (paid is None or not least.amounts_at_most(paid)):
+                    what = "rows" if span.n_rows else "answers"
+                    raise LedgerError(
+                        f"An entry of the reservation {entry.reservation.id!r} pays for {n_priced} "
+                        f"{what}, and too little for {group!r}: somebody added it by hand. Nothing "
+                        "was released. Its owner removes it, or make another reservation."
+                    )
+
+
+def append_payments(
+    transaction: Transaction,
+    reservation: Reservation,
+    pricing: Pricing,
+    span: Span,
+    note: Mapping[str, Any] | None = None,
+    *,
+    state: Reserved | None = None,
+) -> None:
+    """Append an entry that pays for rows, and one that pays for the answers among them."""
+    for part, charges in pricing.payments(transaction.totals, span):
+        plan = part.n_rows, part.n_answers
+        state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
+        transaction.append(reservation_entry(reservation, state, charges, note))
+
+
+def reservation_entry(
+    reservation: Reservation,
+    state: Reserved | None,
+    charges: Costs,
+    note: Mapping[str, Any] | None = None,
+) -> LedgerEntry:
+    entry = new_entry(reservation.mechanism, reservation.scope, note or {})
+    return replace(entry, charges=charges, reservation=state)
+
+
+def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) -> Costs:
+    """Sum up the refunds of all plans that a reservation paid for.
+
+    None is more than the ledger accepts, which knows the rows that were not drawn, not their price.
+    """
+    before, refunds = 0, dict[str, Cost]()
+    plans = zip(state.plans, state.undrawn(), state.refund_shares(), payments, strict=True)
+    for plan, undrawn, share, payment in plans:
+        paid = payment.charges
+        refund = paid
+        if undrawn != plan:
+            (n_rows, n_answers), (rows, answers) = plan, undrawn
+            end = before + n_rows
+            counted = (
+                None if n_answers is None or answers is None else (n_answers - answers, n_answers)
+            )
+            refund = pricing.refund(Span((end - rows, end), counted), paid)
+        for group, cost in refund.items():
+            if group not in paid:
+                continue  # an entry by hand may have charged less
+            part = cost.capped(share * paid[group])
+            refunds[group] = refunds[group] + part if group in refunds else part
+        before += plan[0]
+    return refunds
+
+
+class ReservedPayment:
+    """Payment of a release from a reservation, in the place of a `Pricing`."""
+
+    note: Mapping[str, str] = {}
+    keeps_private = False
+
+    def __init__(
+        self, reservation: Reservation, priced: PricedRows, scope_id: str | None, state: Reserved
+    ) -> None:
+        self._reservation, self._priced, self._scope_id = reservation, priced, scope_id
+        self._counts_answers = state.answers_left is not None
+        self._answered: NDArray[np.bool_] | None = None
+        self._check(state)
+
+    def _check(self, state: Reserved) -> None:
+        check_open(state)
+        check_rows_left(state, self._priced.n_rows)
+        self._reservation.check_draw(self._priced, self._scope_id, state.rows)
+
+    def observe(self, outcome: NDArray[Any]) -> None:
+        if self._counts_answers:
+            self._answered = answered_rows(self._priced.mechanism, outcome)
+
+    def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
+        """Return the entry of a release with the rows that are begun: while answers are left."""
+        state = open_state(transaction, self._reservation)
+        # Again: another process may have drawn meanwhile, and these are other rows now.
+        self._check(state)
+        n_rows, n_answers = self._priced.n_rows, 0
+        if self._answered is not None and state.answers_left is not None:
+            answers = self._answered.cumsum()
+            last_row = np.searchsorted(answers, state.answers_left)
+            n_rows = min(int(last_row) + 1, len(answers))
+            n_answers = int(answers[n_rows - 1])
+        return replace(entry, n_rows=n_rows, reservation=state.drawn(n_rows, n_answers))
 
 
 class Reserving(BudgetHandle):

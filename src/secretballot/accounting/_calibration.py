@@ -10,10 +10,8 @@ from functools import cache, partial
 from typing import TypeVar
 
 from secretballot.accounting._limits import LESS_DELTA, Limits
+from secretballot.accounting._pricing import GaussianPricing, PricedRows, Span, plan_pricing
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
-from secretballot.accounting.pricing._kinds import plan_pricing
-from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.costs._grid import FINE, Fineness
 from secretballot.costs._groups import Costs
 from secretballot.costs._orders import Order
@@ -84,7 +82,6 @@ def _least_plan_noise(
     share: float,
     kind: type[GaussianPricing],
 ) -> M:
-    """Return the mechanism of the least noise whose rows fit as one plan."""
     n_rows = priced.n_rows
 
     def pricing(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> GaussianPricing:
@@ -169,7 +166,6 @@ def least_noise(
 
 
 def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:
-    """Return a function from an amount of noise to a mechanism."""
     if not isinstance(make, type):
         if not callable(make):
             raise TypeError(
