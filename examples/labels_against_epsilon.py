@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import GNMax
 

@@ -36,7 +36,6 @@ from accountings import (
 from numpy.typing import NDArray
 
 from secretballot.accounting import EVERYONE, RenyiCost
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs._law import Bound
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, count_ballots
 

@@ -12,7 +12,6 @@ from tests._fakes import Gaussian, calibrated
 from secretballot.accounting import EVERYONE, BudgetExceededError
 from secretballot.costs import NoisyBit, Step
 from secretballot.costs._cost import Profile, gaussian_budget
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._price import plan_rows, price_law, price_plan
 from secretballot.costs._split_plan import _estimate_share as estimate_share

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
 from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs._noise import dirichlet_delta, dirichlet_renyi
 from secretballot.mechanisms import (
     DirichletProportions,

@@ -13,7 +13,6 @@ from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.costs import Step, _integer_moves
-from secretballot.costs._groups import EVERYONE
 from secretballot.costs._integer_moves import IntegerBit, IntegerCounts
 from secretballot.costs._noise import skellam
 from secretballot.mechanisms import GNMax, SkellamMax, _skellam_max

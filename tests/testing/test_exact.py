@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from secretballot.accounting import EVERYONE, ORDERS
 from secretballot.costs._divergence import bit_logs, renyi_divergence
-from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.testing._outcome_laws import (
     compose_rows,
