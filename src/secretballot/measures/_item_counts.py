@@ -50,9 +50,9 @@ class ItemCounts:
     ) -> ItemCounts:
         """Read counts, or add up a matrix with people in rows and items in columns.
 
-        `max_contribution` of a person to an item sets the grid to which fractions are rounded.
-        With the number of each row's owner, an owner counts with the largest entry of its rows.
-        Items are named by a mapping, or by the columns of a data frame, and by nothing else.
+        `max_contribution` of a person to an item sets the grid to which fractions are rounded. With
+        the number of each row's owner, an owner counts with the largest entry of its rows. Items
+        are named by a mapping, or by the columns of a data frame, and by nothing else.
         """
         check_unmasked("counts", counts)
         _check_no_column(counts)
@@ -86,10 +86,7 @@ class ItemCounts:
         return replace(self, counts=self.counts[present], names=names).sorted_by_name()
 
     def sorted_by_name(self) -> ItemCounts:
-        """Sort the items by their names; items without names stay as they are.
-
-        The original order may be that of the counts, and ties follow the order.
-        """
+        """Sort the items by their names: their order may be that of counts, and ties follow it."""
         if self.names is None:
             return self
         keys = [_sort_key(_canonical_name(name)) for name in self.names]
@@ -97,7 +94,6 @@ class ItemCounts:
         return replace(self, counts=self.counts[order], names=self.names[order])
 
     def names_at(self, positions: NDArray[np.intp]) -> Names | NDArray[np.intp]:
-        """Look up the names of the items at some positions."""
         return positions if self.names is None else self.names[positions]
 
     def check_people(self, contribution: tuple[str, float], items: tuple[str, int | None]) -> None:
@@ -137,7 +133,6 @@ class ItemCounts:
 
 
 def is_matrix(counts: CountsInput) -> bool:
-    """Tell if counts are a matrix, with people in rows and items in columns."""
     if isinstance(counts, Mapping):
         return False
     counts_given: Any = counts

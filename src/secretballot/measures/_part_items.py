@@ -26,16 +26,7 @@ class _BucketItems(NamedTuple):
 
 
 def items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -> ItemCounts:
-    """Count the owners of each item: a column of items, or one column of counts an item.
-
-    Parameters
-    ----------
-    parts : PrivateParts
-        Its `y` names the column, or columns.
-    max_contribution : float
-        Largest contribution of an owner to an item.
-    domain : {"known", "unknown"}
-    """
+    """Count the owners of each item: a column of items, or one column of counts an item."""
     if isinstance(parts.y, str) and domain == "known":
         raise ValueError(
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "

@@ -282,7 +282,6 @@ def _owner_of_row(
 
 
 def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
-    """Say for the ledger what was counted."""
     if owners is not None or isinstance(counts, PrivateParts):
         return "owners"
     return "rows" if is_matrix(counts) else "totals"
@@ -298,7 +297,6 @@ def _named(
     accountant: PrivacyAccountant,
     part: float,
 ) -> Callable[[float], TopK]:
-    """Make the function from an amount of noise to a named mechanism."""
     if name not in _NAMED:
         raise ValueError(
             f"mechanism={name!r} is unknown; use one of {', '.join(map(repr, _NAMED))}, or a "

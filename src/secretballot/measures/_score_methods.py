@@ -37,25 +37,15 @@ class TableColumns(Protocol):
 
 
 class PrivatePredictor(NamedTuple):
-    """Predictions for private rows, each from its own row alone.
+    """Predictions for private rows, each from its own row alone."""
 
-    Attributes
-    ----------
-    schema : RowSchema
-        Schema by which private rows are read.
-    answer : callable
-        Function from rows as read to their predictions. It holds nothing private.
-    calls : RowCalls or None
-        Calls of the user's function in it; None if it has none.
-    """
-
-    schema: RowSchema
+    schema: RowSchema  # by which private rows are read
+    #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
-    calls: RowCalls | None
+    calls: RowCalls | None  # of the user's function in it, if any
 
     @property
     def note(self) -> dict[str, int]:
-        """Note of a release of these predictions."""
         return {} if self.calls is None else {"rows_per_call": self.calls.rows_per_call}
 
     def predict(self, read_columns: Callable[[ArrayLike], ArrayLike], X: ArrayLike) -> NDArray[Any]:
@@ -70,8 +60,7 @@ class PrivatePredictor(NamedTuple):
 class ScoreMethods(ShortParameterErrors):
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
-    The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
-    rows only through the accountant's releases. Columns of labels are read by `_label_names`.
+    The estimator's predictions depend on private rows only through the accountant's releases.
     """
 
     accountant: PrivacyAccountant | None

@@ -15,10 +15,7 @@ _MOST_QUOTED = 5
 
 
 def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[BagId], Integers]:
-    """Return the sorted distinct ids of a column, and the index of each instance's id.
-
-    `name` is that of the parameter, for error messages.
-    """
+    """Return the sorted distinct ids of a column, and the index of each instance's id."""
     check_unmasked(name, values)
     column = _to_column(values)
     if column.shape != (n_instances,):
@@ -45,7 +42,6 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
 
 
 def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
-    """Return the bag ids of the rows of a table as a list; refuse missing and repeated ones."""
     # An object array keeps 1 and "1" apart.
     column = _to_column(ids if hasattr(ids, "dtype") else object_array(ids))
     missing = _is_missing(column)
@@ -66,10 +62,7 @@ def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
 def match_rows(
     bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str = "raise"
 ) -> Integers:
-    """Return the row of each bag in a table.
-
-    Ids of one side alone are an error. With ``unused="drop"`` rows without instances are allowed.
-    """
+    """Return the row of each bag in a table; rows without instances are refused or dropped."""
     row_of = {bag: row for row, bag in enumerate(table_ids)}
     missing = [bag for bag in bag_ids if bag not in row_of]
     if missing:
@@ -102,7 +95,6 @@ def are_named(bag_ids: Sequence[BagId], table_ids: Sequence[BagId]) -> bool:
 
 
 def bag_rows(n_bags: int, key: BagIndex) -> Integers:
-    """Return the bags that an index selects: an integer, a slice, integers or a mask."""
     try:
         return np.atleast_1d(np.arange(n_bags)[key])
     except IndexError as error:
@@ -119,7 +111,6 @@ def _quote_bags(ids: Sequence[BagId]) -> str:
 
 
 def object_array(values: Iterable[object]) -> NDArray[np.object_]:
-    """Return values as an array that keeps their types."""
     listed = list(values)
     array = np.empty(len(listed), dtype=object)
     array[:] = listed

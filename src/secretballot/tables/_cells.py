@@ -26,7 +26,6 @@ _REAL = "biuf"
 
 
 def is_missing(cell: object) -> bool:
-    """Return whether a cell is None, NaN, NaT or NA."""
     if cell is None:
         return True
     if isinstance(cell, str):
@@ -38,12 +37,7 @@ def is_missing(cell: object) -> bool:
 
 
 def column_cells(values: Any) -> NDArray[Any]:
-    """Return a column as an array of real numbers, or of objects.
-
-    Parameters
-    ----------
-    values : ndarray, sequence, or column of a data frame
-    """
+    """Return a column as an array of real numbers, or of objects."""
     if isinstance(values, np.ndarray):
         return values if values.dtype.kind in _REAL else _as_objects(values)
     dtype: Any = getattr(values, "dtype", None)
@@ -62,7 +56,6 @@ def column_cells(values: Any) -> NDArray[Any]:
 
 
 def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
-    """Return the mask of missing cells of a column: None, NaN, NaT or NA."""
     cells = column_cells(values)
     if cells.dtype.kind in _REAL:
         return np.asarray(np.isnan(cells))
@@ -112,8 +105,7 @@ def _object_array(values: Any) -> NDArray[Any]:
 def read_numbers(values: ArrayLike) -> NDArray[np.float64]:
     """Read a column as finite numbers; NaN where a cell is no number.
 
-    Texts of numbers are numbers, because one other text makes texts of a whole column; those of
-    booleans are 1 and 0, as booleans are.
+    Texts of numbers are numbers: one other text makes texts of a whole column. So are booleans.
     """
     cells = column_cells(values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -160,10 +152,7 @@ def boolean_texts(values: ArrayLike) -> tuple[str, ...]:
 
 
 def text_finder(values: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
-    """Return a function that finds a text in a mapping: itself, or another of the same boolean.
-
-    The function's second argument is its answer for all other texts.
-    """
+    """Return a function that finds a text, or another text of the same boolean, in a mapping."""
     booleans: dict[bool | None, T] = {}
     for text, value in values.items():
         if (boolean := _boolean(text)) is not None:
@@ -176,10 +165,7 @@ def text_finder(values: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
 
 
 def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[Any]:
-    """Read a column as an array of texts, with None where a cell is missing.
-
-    Booleans have the texts of `booleans`, if there are any.
-    """
+    """Read a column as texts, None where missing; booleans get the texts of `booleans`."""
     coded = read_coded_texts(values)
     find = text_finder({cell_text(text): cell_text(text) for text in booleans})
     texts = [find(text, text) for text in coded.texts]
@@ -187,31 +173,19 @@ def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[
 
 
 class CodedTexts(NamedTuple):
-    """A column of texts by the positions of its cells in a list of texts.
-
-    Attributes
-    ----------
-    texts : list of str or None
-        Texts, which may repeat; None for a missing cell.
-    codes : ndarray of shape (n_rows,)
-        Position of each cell's text.
-    """
+    """Texts of a column, which may repeat (None: missing), and the position of each cell's text."""
 
     texts: list[str | None]
     codes: NDArray[np.intp]
 
     def positions(self, known: Mapping[str | None, int], other: int) -> NDArray[np.intp]:
-        """Return the number that a mapping gives to each cell's text; `other` without one.
-
-        Booleans are found in each of their texts (see `text_finder`).
-        """
+        """Look up the number of each cell's text, or boolean; `other` without one."""
         find = text_finder(known)
         table = np.array([find(text, other) for text in self.texts], dtype=np.intp)
         return np.asarray(table[self.codes])
 
 
 def read_coded_texts(values: ArrayLike) -> CodedTexts:
-    """Read a column as its different texts and their positions."""
     column: Any = values
     if hasattr(getattr(column, "cat", None), "codes"):  # pandas; -1 is a missing cell
         texts = _texts([*each_cell(column.cat.categories), None])
@@ -339,23 +313,15 @@ def _map_cells(function: Callable[[Any], Any], cells: NDArray[Any]) -> NDArray[A
 
 
 def read_times(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as ``datetime64`` of a unit; NaT where a cell is no time.
-
-    Times with a zone are converted to UTC, and texts are read as ISO 8601.
-    """
+    """Read a column as ``datetime64`` of a unit; NaT where a cell is no time. Zones become UTC."""
     return _read_time_type(values, dtype, _time)
 
 
 def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
-    """Read a column of times as days since 1970, or of durations as days; NaN where it has none.
+    """Read times as days since 1970, or durations as days; NaN where a cell is none.
 
-    Times with a zone are converted to UTC, a period is its start, and texts are read as ISO 8601.
+    Times with a zone are converted to UTC, a period is its start, texts are read as ISO 8601.
     Numbers are days, whatever type the column has: what was read is read again as it is.
-
-    Parameters
-    ----------
-    values : ndarray, sequence, or column of a data frame
-    kind : {"time", "duration"}
     """
     column: Any = values
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:  # pandas

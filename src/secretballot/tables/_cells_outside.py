@@ -54,7 +54,6 @@ def cells_outside(
 
 
 def _columns(schema: RowSchema, X: ArrayLike, positions: Sequence[int]) -> Iterable[ArrayLike]:
-    """Return columns of a table in the public order; those of a sparse one are made one by one."""
     if issparse(X):
         return sparse_columns(X, positions)
     columns = schema.match_columns(X)

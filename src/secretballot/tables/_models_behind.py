@@ -14,10 +14,7 @@ _SEVERAL, _MOST_MODELS = ("estimators_", "calibrated_classifiers_"), 3
 
 
 def models_behind(model: Any) -> list[tuple[str, Any]]:
-    """Return the model within wrappers that answers for them, and the first of several in it.
-
-    With each is a text that says where it is.
-    """
+    """Return the model within wrappers that answers, the first of several, and their places."""
     attributes = vars(model) if hasattr(model, "__dict__") else {}
     for name in _INNER:
         if _is_fitted(attributes.get(name)):

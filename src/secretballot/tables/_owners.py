@@ -32,7 +32,6 @@ _HIDDEN = frozenset("\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
-    """Check that there is one id for each row; `canonical` checks the ids."""
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
             f"owners={owners!r} is no list; give one owner id per row. {NOT_FOR_PUBLICATION}"
@@ -49,24 +48,14 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
 
 @dataclass(frozen=True)
 class Owners:
-    """Owners of rows, numbered in the order of their first rows.
+    """Owners of rows, numbered in the order of their first rows."""
 
-    Attributes
-    ----------
-    of_row : ndarray of shape (n_rows,)
-        Number of the owner of each row.
-    kind : {"integer", "string", "bytes"}
-    ids : list of bytes
-        Id of each owner.
-    """
-
-    of_row: NDArray[np.intp]
-    kind: str
+    of_row: NDArray[np.intp]  # number of each row's owner
+    kind: str  # "integer", "string" or "bytes"
     ids: list[bytes]
 
     @classmethod
     def read(cls, owners: ArrayLike, n_rows: int) -> Owners:
-        """Check the owner ids of rows."""
         check_owners(owners, n_rows)
         with marked_errors("owners"):
             return cls._of_ids(_listed(owners))
@@ -90,7 +79,7 @@ class Owners:
         return cls(of_row, kind, ids)
 
     def hashes(self, key: bytes) -> NDArray[np.uint64]:
-        """Compute the keyed hash of each owner's id: (n_owners,)."""
+        """Compute the keyed hash of each owner's id."""
         if self.kind != "integer":
             return hash_texts(self.ids, key)
         is_short = np.array([-_LARGE <= int(id_) < _LARGE for id_ in self.ids], dtype=bool)
@@ -103,7 +92,6 @@ class Owners:
 
 
 def _listed(owners: ArrayLike) -> list[object]:
-    """Convert owner ids to a list."""
     # NumPy would convert a list of mixed types to strings.
     ids = np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object)
     # Short floats stay what they are: whole numbers are exact in fewer of them.
@@ -158,11 +146,7 @@ def _exact_below(owner: Real) -> float:
 
 
 def plain_text(owner: object) -> str:
-    """Return an id without what differs by mistake: case, spaces at its ends, forms of Unicode.
-
-    Composed letters and those of a letter and its accent, wide digits, and marks that are not shown
-    are such forms.
-    """
+    """Return an id without what differs by mistake: case, spaces at its ends, forms of Unicode."""
     text = owner.decode("utf-8", "surrogateescape") if isinstance(owner, bytes) else str(owner)
     if text.isascii():
         return text.strip().casefold()
@@ -171,12 +155,10 @@ def plain_text(owner: object) -> str:
 
 
 def _is_hidden(letter: str) -> bool:
-    """Return True for marks without a width: joiners, marks of direction, variation selectors."""
     return unicodedata.category(letter) == "Cf" or letter in _HIDDEN
 
 
 def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
-    """Warn if ids have the same plain text, as those of one person may."""
     numbers: dict[str, int] = {}
     for number, id_ in enumerate(ids):
         if (other := numbers.setdefault(plain_text(id_), number)) != number:
@@ -194,7 +176,6 @@ def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
 
 
 def check_kinds(kinds: Set[str]) -> None:
-    """Refuse ids of several kinds, as one owner may have two of them."""
     if len(kinds) > 1:
         raise ValueError(
             f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "

@@ -50,24 +50,9 @@ def choose_calls(
 ) -> RowCalls:
     """Return the calls in which a fitted model answers private rows.
 
-    Parameters
-    ----------
-    model : object
-    method : str
-        Name of a method from rows to as many answers.
-    schema : RowSchema
-        Schema of public rows, of which it has a sample.
-    rows_per_call : {"auto", 256, 8, 1}
-        "auto": the largest number at which every public row, and every row at the border between
-        two answers, has the same answer bit for bit at all places and beside all rows. The number
-        must depend on public facts alone.
-    name : str, default=None
-        Name of the function in errors.
-
-    Raises
-    ------
-    ValueError
-        If the model can't be copied, or `rows_per_call` is 8 or 256 and the check fails.
+    "auto": the largest number at which every public row, and every row at the border between two
+    answers, has the same answer bit for bit at all places and beside all rows. The number must
+    depend on public facts alone. 8 and 256 are refused if that check fails.
     """
     check_rows_per_call(rows_per_call)
     check = _Check(model, method, schema, name or f"{type(model).__name__}.{method}")
@@ -76,7 +61,6 @@ def choose_calls(
 
 
 def check_rows_per_call(rows_per_call: object) -> None:
-    """Raise ValueError if it is no number of rows of a call."""
     if rows_per_call not in ("auto", *CALL_SIZES, 1) or isinstance(rows_per_call, bool):
         raise ValueError(
             f"rows_per_call={rows_per_call!r} must be 'auto', 256, 8 or 1: the number of private "
@@ -93,7 +77,6 @@ class _Check:
         self._rng = np.random.default_rng(_SEED)
 
     def choose(self, rows_per_call: int | str) -> RowCalls:
-        """Return the calls of the largest number of rows that passes."""
         self._copies = private_copies(self.model, self.name, fresh=False)
         before = state_digest(self._copies())
         sample = Stack.of([self.schema.sample])
@@ -199,7 +182,7 @@ class _Check:
     def _border_rows(self, natural: NDArray[Any], size: int) -> Any:
         """Return rows between public ones at which the answer changes; None if there are none.
 
-        Rounding shows there, even if the answers are classes. Calls have so many rows.
+        Rounding shows there, even if the answers are classes.
         """
         sample = self.schema.sample
         numbers = number_columns(sample)
@@ -264,10 +247,7 @@ class _Check:
         return ""
 
     def _outputs(self, rows: Any, copies: Callable[[], Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the answers, and those of the steps and scores within the model, by name.
-
-        Rounding shows in these where classes, or later steps, hide it.
-        """
+        """Yield the answers, and those of steps and scores, whose rounding later ones hide."""
         for where, model in models_behind(copies()):
             for name, answers in self._parts(model, rows):
                 yield name + where, answers
@@ -299,25 +279,16 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Public rows that are compared, as positions in a table; the last is the pad.
-
-    Attributes
-    ----------
-    table : Stack
-    natural, borders, raising, broken : ndarray of int
-        Public rows as they are; at the border of two answers; such that a call fails; with a cell
-        that is missing, unseen or huge.
-    """
+    """Public rows that are compared, as positions in a table; the last is the pad."""
 
     table: Stack
     natural: NDArray[np.intp]
-    borders: NDArray[np.intp]
-    raising: NDArray[np.intp]
-    broken: NDArray[np.intp]
+    borders: NDArray[np.intp]  # at the border of two answers
+    raising: NDArray[np.intp]  # such that a call fails
+    broken: NDArray[np.intp]  # with a cell that is missing, unseen or huge
 
     @classmethod
     def of(cls, natural: Any, borders: Any, raising: list[Any], broken: list[Any]) -> _Rows:
-        """Stack tables."""
         kinds = [[natural], [] if borders is None else [borders], raising, broken]
         ends = np.cumsum([sum(map(_num_samples, tables)) for tables in kinds])
         first = _safe_indexing(natural, np.array([0]))
@@ -349,8 +320,6 @@ class _Rows:
 
 
 class _Seen:
-    """Answers that were seen first, by row."""
-
     def __init__(self, n_rows: int) -> None:
         self._is_known = np.zeros(n_rows, dtype=bool)
         self._answers: NDArray[Any] | None = None

@@ -118,21 +118,16 @@ def _pair_share(hashes: _Hashes) -> float:
 
 
 def _unique(hashes: _Hashes) -> _Hashes:
-    """Return the hashes that occur once."""
     values, counts = np.unique(hashes, return_counts=True)
     return np.asarray(values[counts == 1])
 
 
 def row_hashes(X: Any) -> _Hashes:
-    """Return a hash of each row; equal cells have equal hashes, whatever their types.
-
-    Fractions are compared in single precision.
-    """
+    """Hash rows: equal cells have equal hashes of any types, fractions in single precision."""
     return np.fromiter(map(hash, _row_keys(X)), np.int64, _num_samples(X))
 
 
 def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
-    """Yield the cells of each row, a batch of rows at a time."""
     if issparse(X):
         table = X.tocsr(copy=True)
         table.sum_duplicates()
@@ -153,7 +148,6 @@ def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
 
 
 def _single(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Round fractions to single precision."""
     if numbers.dtype.kind != "f":
         return numbers
     with np.errstate(over="ignore"):

@@ -38,10 +38,9 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
 
 
 class _Silence:
-    """Context of tasks in which this process shows no warnings: a worker's log is read by others.
+    """Context in which this process shows no warnings: a worker's log is read by others.
 
-    Filters of warnings belong to the process, and tasks may run in several threads of it: the
-    last one to end restores them.
+    Filters belong to the process, and tasks may run in several threads: the last one restores them.
     """
 
     def __init__(self) -> None:
@@ -68,8 +67,6 @@ _SILENCE = _Silence()
 
 @dataclass(frozen=True)
 class _Result(Generic[T]):
-    """Result of a task, or the reason of its failure."""
-
     index: int
     value: T | None = None
     error: str = ""
@@ -80,21 +77,8 @@ def map_tasks(
 ) -> Iterator[tuple[int, T]]:
     """Yield the number and the result of each task, in any order, each once.
 
-    Parameters
-    ----------
-    engine : Engine
-    folder : str
-        Folder that all workers can read. The function is left there for them, with all it holds.
-    function : callable
-        Function from the number of a task to its result.
-    n_tasks : int
-    what : str
-        What a task is about, for errors and progress: "part", for instance.
-
-    Raises
-    ------
-    ValueError
-        If a task failed. The message has the number of the task, and the type of the error.
+    The function, with all it holds, is left for workers in `folder`. Errors name the number of the
+    task and the type of its error alone; `what` says what a task is about: "part", for instance.
     """
     import cloudpickle
 

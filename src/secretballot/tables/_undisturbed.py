@@ -29,7 +29,6 @@ class _Shared:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the setting until all are done who asked for it."""
         with self._lock:
             if not self._n_users:
                 self._settings.enter_context(self._setting())
@@ -48,11 +47,7 @@ _SILENCE = _Shared(lambda: warnings.catch_warnings(action="ignore"))
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Compute products of matrices on one thread.
-
-    Threads that share small products wait for each other, on a busy machine far longer than the
-    products take.
-    """
+    """Compute products of matrices on one thread: threads that share small ones wait for long."""
     return _ONE_BLAS_THREAD.kept()
 
 

@@ -54,7 +54,6 @@ def read_bags(
 def read_instances(
     X: Matrix, bag_ids: ArrayLike, proportions: ProportionsTable, covariance: ArrayLike | None
 ) -> tuple[Integers, LabelProportions]:
-    """Return the bag of each instance, and the proportions of the bags that have instances."""
     check_magnitude("X", X, "StandardScaler()")
     bag, by_bag = proportions_by_id(proportions, bag_ids, X.shape[0], covariance)
     return bag, _check_learnable(by_bag)
@@ -81,7 +80,6 @@ def instance_ratios(
     n_instances: int,
     classes: NDArray[np.generic],
 ) -> Floats:
-    """Return class ratios for all instances, shape (n_instances or 1, n_classes)."""
     n_classes = len(classes)
     if bag_ids is not None:
         bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances)

@@ -25,8 +25,7 @@ def match_proportions(
 ) -> tuple[SoftmaxWeights, float]:
     """Minimise half the squared distance of mean probabilities from proportions.
 
-    `alpha` is the weight of half the squared norm of the coefficients; "held_out" takes the one
-    with the least distance in a fold that was left out. Returns the weights, and the penalty.
+    "held_out" takes the penalty with the least distance in a fold that was left out.
     """
     initial, penalty = np.zeros((F.shape[1] + 1, proportions.shape[1])), alpha
     if isinstance(alpha, str):

@@ -28,9 +28,8 @@ def kernel_sums(
 ) -> Floats:
     """Sum exp(-gamma norm(x - y)^2) over the pairs of two parts, for all pairs of parts.
 
-    Instances are part after part, of `X_sizes` and `Y_sizes`; Y is X by default, at half the work.
-    Returns shape (n_gammas, n_parts, n_parts of Y), which doesn't depend on `n_jobs`, and on
-    `block_size` only by rounding.
+    Instances are part after part; Y is X by default, at half the work. Returns shape (n_gammas,
+    n_parts, n_parts of Y), which doesn't depend on `n_jobs`, and on `block_size` only by rounding.
     """
     same = Y is None or Y_sizes is None
     # Distances don't depend on the origin; far from it, their digits would cancel.
@@ -51,8 +50,6 @@ def kernel_sums(
 
 
 class _KernelSide:
-    """One side of the pairs: instances in blocks, with their squared lengths."""
-
     def __init__(
         self, X: Matrix, sizes: Integers, origin: NDArray[np.floating] | None, block_size: int
     ) -> None:
@@ -98,7 +95,6 @@ def _block_row_sums(
 def squared_distances(
     X: Matrix, Y: Matrix, X_lengths: NDArray[np.floating], Y_lengths: NDArray[np.floating]
 ) -> NDArray[np.floating]:
-    """Return squared distances between rows, given the squared lengths of the rows."""
     distance = inner_products(X, Y)
     distance *= -2
     distance += X_lengths[:, None]
@@ -123,7 +119,6 @@ def kernel_values(distance: NDArray[np.floating], gammas: Floats) -> Iterator[ND
 
 
 def inner_products(X: Matrix, Y: Matrix) -> NDArray[np.floating]:
-    """Return X Y' as a dense array."""
     return safe_sparse_dot(X, Y.T, dense_output=True)
 
 
