@@ -37,7 +37,7 @@ class ErrorScale:
     centre: float  # expected mean of the targets
     largest_error: float  # errors are clipped to it
     largest_deviation: float  # deviations of targets from the centre are clipped to it
-    unexplained: float  # expected MSE / variance; a wrong one costs noise, no truth
+    unexplained: float  # expected MSE / variance; a wrong one only adds noise
     deviation: float  # expected, of the targets, for expected widths of intervals
 
     @classmethod

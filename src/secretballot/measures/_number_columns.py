@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,22 +112,14 @@ class PartColumns:
         return RankSums(np.asarray(sums), buckets.n_owners, "owner", by_column)
 
 
-class _BucketRanks(NamedTuple):
-    """Exact sums of one bucket, and counts of readable cells, at bounds, and of people outside."""
-
-    sums: NDArray[np.float64]
-    readable: NDArray[np.intp]
-    at_bounds: NDArray[np.intp]
-    outside: NDArray[np.float64]
-
-
 def _bucket_ranks(
     grid: RankGrid, bounds: Bounds, days: Days, n: int, rows: BucketRows
-) -> _BucketRanks:
+) -> tuple[NDArray[Any], ...]:
+    """Sum one bucket exactly, count readable cells, those at bounds, and people outside."""
     people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
     cells: Mapping[Hashable, ArrayLike] = {name: rows.frame[name] for name in grid.names}
     numbers = _read(cells, days)
-    return _BucketRanks(
+    return (
         grid.sums(list(numbers.values()), people.weights, n),
         count_readable(cells, numbers, bounds),
         count_at_bounds(bounds, numbers),

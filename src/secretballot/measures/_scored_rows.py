@@ -117,17 +117,12 @@ class PartScores(ScoredRows):
         return np.asarray(sum(self.buckets.map_rows(compute)))
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        count = partial(_bucket_foreign, classes, self.targets)
-        check_foreign_labels(np.asarray(sum(self.buckets.map_rows(count))), classes)
+        targets = self.targets
+        counts = self.buckets.map_rows(lambda rows: count_foreign(rows.frame[targets], classes))
+        check_foreign_labels(np.asarray(sum(counts)), classes)
 
     def close(self) -> None:
         self.buckets.delete()
-
-
-def _bucket_foreign(
-    classes: Classes, targets: str | list[str], rows: BucketRows
-) -> NDArray[np.intp]:
-    return count_foreign(rows.frame[targets], classes)
 
 
 def _bucket_sums(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_types import BagId, BagIndex, Integers
+from secretballot.tables._cells import missing_cells, object_array
 
 _MOST_QUOTED = 5
 
@@ -23,7 +24,7 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
             f"{name} has shape {column.shape}, but there are {n_instances} instances; give each "
             "one id."
         )
-    rows = np.flatnonzero(_is_missing(column))
+    rows = np.flatnonzero(missing_cells(column))
     if rows.size:
         further = ", ..." if len(rows) > _MOST_QUOTED else ""
         quoted = ", ".join(map(str, rows[:_MOST_QUOTED])) + further
@@ -43,8 +44,8 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
 
 def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
     # An object array keeps 1 and "1" apart.
-    column = _to_column(ids if hasattr(ids, "dtype") else object_array(ids))
-    missing = _is_missing(column)
+    column = _to_column(ids if hasattr(ids, "dtype") else object_array(list(ids)))
+    missing = missing_cells(column)
     if missing.any():
         raise ValueError(
             "proportions has a row whose bag is not named (row "
@@ -110,13 +111,6 @@ def _quote_bags(ids: Sequence[BagId]) -> str:
     return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{suffix}"
 
 
-def object_array(values: Iterable[object]) -> NDArray[np.object_]:
-    listed = list(values)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
-
-
 def array_of_values(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
     """Return values as an array; a list of texts and other values keeps their types.
 
@@ -125,7 +119,7 @@ def array_of_values(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]
     array = np.asarray(values)
     if hasattr(values, "dtype") or array.ndim != 1 or array.dtype.kind not in "US":
         return array
-    objects = object_array(values)  # type: ignore[arg-type]
+    objects = object_array(list(values))  # type: ignore[arg-type]
     return objects if len(set(map(type, objects))) > 1 else array
 
 
@@ -139,21 +133,6 @@ def _to_column(values: ArrayLike | Iterable[BagId]) -> NDArray[np.generic]:
         if kinds and all(hasattr(kind, "to_datetime64") or kind is np.datetime64 for kind in kinds):
             column = column.astype("datetime64[ns]")
     return column.astype("datetime64[ns]") if column.dtype.kind == "M" else column
-
-
-def _is_missing(column: NDArray[np.generic]) -> NDArray[np.bool_]:
-    if column.dtype.kind != "O":
-        return np.asarray(column != column)
-    missing = {bag for bag in set(column.tolist()) if bag is None or _differs_from_itself(bag)}
-    return np.array([bag in missing for bag in column.tolist()], dtype=bool)
-
-
-def _differs_from_itself(value: object) -> bool:
-    """Return True for NaN and NaT, and for the NA of pandas, which has no truth value."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return True
 
 
 def _to_list(column: NDArray[np.generic]) -> list[BagId]:

@@ -108,9 +108,10 @@ class Buckets:
         filled = [bucket for bucket, n_present in sorted(counts.items()) if n_present]
         return cls(parts._engine, folder, exchange, n_owners, filled)
 
-    def map_filled(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
+    def map_filled(self, function: Callable[[int], T]) -> Iterator[T]:
         """Yield a function's results for the numbers of buckets that have rows, in any order."""
-        return self._map(partial(_of_filled, function, self.filled), len(self.filled), what)
+        filled = self.filled
+        return self._map(lambda index: function(filled[index]), len(filled))
 
     def count_levels(self) -> NDArray[np.intp]:
         """Count the owners of each level: public."""
@@ -118,16 +119,17 @@ class Buckets:
         count = partial(count_levels, n_levels=len(self.exchange.budgets.levels))
         return np.asarray(sum(self.map_rows(count)))
 
-    def map_all(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
+    def map_all(self, function: Callable[[int], T]) -> Iterator[T]:
         """Yield a function's results for the numbers of all buckets, in any order."""
-        return self._map(function, self.exchange.n_buckets, what)
+        return self._map(function, self.exchange.n_buckets)
 
     def map_rows(self, function: Callable[[BucketRows], T]) -> Iterator[T]:
         """Yield a function's results for the rows of each bucket, in any order."""
-        return self.map_filled(partial(_on_rows, function, self.exchange))
+        exchange = self.exchange
+        return self.map_filled(lambda bucket: function(read_bucket(exchange, bucket)))
 
-    def _map(self, function: Callable[[int], T], n_tasks: int, what: str) -> Iterator[T]:
-        results = map_tasks(self.engine, self.folder.path, function, n_tasks, what)
+    def _map(self, function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
+        results = map_tasks(self.engine, self.folder.path, function, n_tasks, "bucket")
         return (result for _, result in results)
 
     def delete(self) -> None:
@@ -178,7 +180,6 @@ def count_owners(exchange: Exchange, bucket: int) -> int:
 
 
 def count_levels(rows: BucketRows, n_levels: int) -> NDArray[np.intp]:
-    """Count the owners of one bucket by level; refuse an owner of two levels."""
     assert rows.levels is not None
     owners, numbers = np.unique(rows.hashes, return_inverse=True)
     level_of = np.empty(len(owners), dtype=np.intp)
@@ -199,7 +200,8 @@ def _choose_n_buckets(parts: PrivateParts, division: Division | None) -> int:
 
 def _write(exchange: Exchange, engine: Engine, listed_kind: str = "") -> bool:
     """Write all parts into buckets; return True if ids of owners are all in one form."""
-    exchange.make_folders()
+    for bucket in range(exchange.n_buckets):
+        os.makedirs(exchange.bucket_folder(bucket), mode=0o700)
     kinds, forms, n_rows, n_left_out = {listed_kind}, frozenset(ID_FORMS), 0, 0
     n_parts = len(exchange.paths)
     for _, part in map_tasks(engine, exchange.folder, exchange.write_part, n_parts, "part"):
@@ -242,11 +244,3 @@ def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
             f"stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
-
-
-def _of_filled(function: Callable[[int], T], filled: list[int], index: int) -> T:
-    return function(filled[index])
-
-
-def _on_rows(function: Callable[[BucketRows], T], exchange: Exchange, bucket: int) -> T:
-    return function(read_bucket(exchange, bucket))

@@ -46,7 +46,7 @@ def column_cells(values: Any) -> NDArray[Any]:
     if hasattr(values, "astype"):  # pandas
         if hasattr(dtype, "categories") and hasattr(values, "cat"):
             categories = [*each_cell(values.cat.categories), None]
-            return _object_array(categories)[values.cat.codes.to_numpy()]
+            return object_array(categories)[values.cat.codes.to_numpy()]
         if getattr(dtype, "kind", "") in "iuf":  # numbers with NA
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
         return each_cell(values)
@@ -64,7 +64,7 @@ def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
 
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     # Times one by one: `astype` makes integers of those finer than microseconds.
-    return _object_array(values) if values.dtype.kind in "mM" else values.astype(object)
+    return object_array(values) if values.dtype.kind in "mM" else values.astype(object)
 
 
 def each_cell(values: Any) -> NDArray[Any]:
@@ -73,7 +73,7 @@ def each_cell(values: Any) -> NDArray[Any]:
         # Types of Arrow make lists of lists one by one, and arrays of all together.
         if hasattr(values, "astype") and not hasattr(values.dtype, "pyarrow_dtype"):  # pandas
             return _as_objects(values.astype(object).to_numpy())
-        return _object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
+        return object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
     except BaseException as error:
         check_of_cell(error)
     by_position = getattr(values, "iloc", values)
@@ -95,7 +95,7 @@ def check_of_cell(error: BaseException) -> None:
         raise error
 
 
-def _object_array(values: Any) -> NDArray[Any]:
+def object_array(values: Any) -> NDArray[Any]:
     cells = np.empty(len(values), dtype=object)
     for index, cell in enumerate(values):
         cells[index] = cell
@@ -275,7 +275,12 @@ def _below_microseconds(cell: Any) -> int:
 
 def read_objects(values: ArrayLike) -> NDArray[Any]:
     """Read a column as objects; numbers as integers where they are whole, else as floats."""
-    return _map_cells(_plain, column_cells(values))
+    cells = column_cells(values)
+    out = np.empty(len(cells), dtype=object)
+    for index, cell in enumerate(cells.tolist() if cells.dtype.kind != "O" else cells):
+        with suppress(Exception):  # an object that can't be compared or converted
+            out[index] = _plain(cell)
+    return out
 
 
 def _plain(cell: object) -> Any:
@@ -284,7 +289,7 @@ def _plain(cell: object) -> Any:
     if isinstance(cell, complex | np.complexfloating):
         return _plain(cell.real) if cell.imag == 0 else cell
     if hasattr(cell, "as_unit"):  # a time of pandas, in the unit of its column
-        return _in_canonical_unit(cell)
+        return in_canonical_unit(cell)
     if isinstance(cell, np.timedelta64) or not isinstance(cell, int | float | np.number):
         return cell
     try:
@@ -294,7 +299,7 @@ def _plain(cell: object) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _in_canonical_unit(cell: Any) -> Any:
+def in_canonical_unit(cell: Any) -> Any:
     if is_missing(cell):
         return None
     fine = getattr(cell, "nanosecond", 0) or getattr(cell, "nanoseconds", 0)
@@ -302,19 +307,6 @@ def _in_canonical_unit(cell: Any) -> Any:
         return cell.as_unit("ns" if fine else "us")
     except (OverflowError, ValueError):
         return cell.as_unit("s")
-
-
-def _map_cells(function: Callable[[Any], Any], cells: NDArray[Any]) -> NDArray[Any]:
-    out = np.empty(len(cells), dtype=object)
-    for index, cell in enumerate(cells.tolist() if cells.dtype.kind != "O" else cells):
-        with suppress(Exception):  # an object that can't be compared or converted
-            out[index] = function(cell)
-    return out
-
-
-def read_times(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as ``datetime64`` of a unit; NaT where a cell is no time. Zones become UTC."""
-    return _read_time_type(values, dtype, _time)
 
 
 def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
@@ -361,12 +353,8 @@ def date_text(number: float) -> str:
     return str(minutes).removesuffix("T00:00")
 
 
-def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as ``timedelta64`` of a unit; NaT where a cell is no duration."""
-    return _read_time_type(values, dtype, _duration)
-
-
-def _read_time_type(values: Any, dtype: np.dtype[Any], read: Callable[[Any], Any]) -> NDArray[Any]:
+def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none."""
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if getattr(values, "dtype", None) == dtype:
@@ -377,7 +365,7 @@ def _read_time_type(values: Any, dtype: np.dtype[Any], read: Callable[[Any], Any
         if is_missing(cell):
             continue
         try:
-            exact = read(cell)
+            exact = _time(cell) if dtype.kind == "M" else _duration(cell)
             cast = exact.astype(dtype)
             # A cast beyond the range of the unit gives another time.
             if cast.astype(f"{dtype.kind}8[D]") == exact.astype(f"{dtype.kind}8[D]"):

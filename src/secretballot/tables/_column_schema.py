@@ -21,7 +21,6 @@ from secretballot.tables._cells import (
     read_booleans,
     read_coded_texts,
     read_days,
-    read_durations,
     read_numbers,
     read_objects,
     read_texts,
@@ -158,9 +157,13 @@ class ColumnSchema:
             return read_booleans(values)
         if self.kind in ("time", "duration"):
             assert self.exact is not None
-            read = read_times if self.kind == "time" else read_durations
-            times = read(values, self.exact)
-            return _as_python(times) if hasattr(self.dtype, "is_temporal") else times
+            times = read_times(values, self.exact)
+            if not hasattr(self.dtype, "is_temporal"):
+                return times
+            # Of polars, those that Python can't hold are missing.
+            days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
+            least, most = _DAYS[times.dtype.kind]
+            return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
         if self.kind == "category":
             return read_coded_texts(values).positions(self._category_codes, -1)
         if self.kind == "text":
@@ -280,13 +283,6 @@ def _kind_of_cell(cell: Any) -> str:
         return "float"
     is_integer = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
     return "integer" if is_integer and -(2**53) <= cell <= 2**53 else "object"
-
-
-def _as_python(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times, or durations, of which those that Python can't hold are missing."""
-    days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
-    least, most = _DAYS[times.dtype.kind]
-    return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
 
 
 def _encodable(texts: NDArray[Any]) -> NDArray[Any]:

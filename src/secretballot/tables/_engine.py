@@ -30,11 +30,8 @@ class Engine(Protocol):
 class JoblibEngine:
     """Tasks in processes of this machine, or by joblib's present backend."""
 
-    def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
-
     def map(self, function: Callable[[int], object], n_tasks: int) -> Iterator[object]:
-        run = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        run = Parallel(n_jobs=None, return_as="generator_unordered")
         return cast("Iterator[object]", run(delayed(function)(index) for index in range(n_tasks)))
 
 
@@ -84,7 +81,6 @@ _OF_PACKAGE: dict[str, Callable[[Any], Engine]] = {
 
 
 def as_engine(engine: object) -> Engine:
-    """Return the engine of a Dask client, of a Spark session, or of this machine for None."""
     if engine is None:
         return JoblibEngine()
     of_package = _OF_PACKAGE.get(type(engine).__module__.partition(".")[0])

@@ -110,7 +110,7 @@ class Exchange:
                     batch, hashes = batch.take(listed_rows), hashes[listed_rows]
                 for bucket, table in self._divide(batch, hashes):
                     if bucket not in writers:
-                        writers[bucket] = _BucketWriter(self._folder(bucket), index)
+                        writers[bucket] = _BucketWriter(self.bucket_folder(bucket), index)
                     writers[bucket].write(table, stack)
         for writer in writers.values():
             writer.finish()
@@ -122,7 +122,7 @@ class Exchange:
         """Return the rows of a bucket in the order of the parts; None if there are none."""
         import pyarrow as pa
 
-        folder = self._folder(bucket)
+        folder = self.bucket_folder(bucket)
         tables = []
         for name in sorted(os.listdir(folder)):
             if name.endswith(".arrow"):
@@ -132,12 +132,7 @@ class Exchange:
             return None
         return pa.concat_tables(tables)
 
-    def make_folders(self) -> None:
-        """Make the folders of the buckets."""
-        for bucket in range(self.n_buckets):
-            os.makedirs(self._folder(bucket), mode=0o700)
-
-    def _folder(self, bucket: int) -> str:
+    def bucket_folder(self, bucket: int) -> str:
         return os.path.join(self.folder, f"bucket-{bucket}")
 
     def _divide(
@@ -154,7 +149,7 @@ class Exchange:
             arrays[LEVEL] = pa.array(levels.astype(np.int16))
         rows, added = np.arange(len(hashes)), dict[str, NDArray[Any]]()
         if self.division is None:
-            buckets = self._buckets(hashes)
+            buckets = hashes % np.uint64(self.n_buckets)
         else:
             rows, added = self._teachers(batch, hashes, levels, self.division)
             buckets = added[TEACHER] * self.n_buckets // self.division.n_teachers
@@ -173,8 +168,6 @@ class Exchange:
         levels: NDArray[np.intp] | None,
         division: Division,
     ) -> tuple[NDArray[np.intp], dict[str, NDArray[Any]]]:
-        """Return the rows of all teachers, with columns that are added to them."""
-
         def owner_hashes(key: bytes) -> NDArray[np.uint64]:
             return hashes if key == self.key else self._hash(batch, key).hashes
 
@@ -187,7 +180,6 @@ class Exchange:
         return rows, {TEACHER: teachers, FIRST: is_first}
 
     def _cast(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        """Return a column with the type that it has in all parts."""
         import pyarrow as pa
 
         try:
@@ -202,9 +194,6 @@ class Exchange:
     def _hash(self, batch: pa.RecordBatch, key: bytes) -> HashedOwners:
         column = batch[self.owners]
         return hash_column(plain_texts(_plain(column)) if self.is_plain else column, key)
-
-    def _buckets(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        return hashes % np.uint64(self.n_buckets)
 
 
 class _BucketWriter:
@@ -226,7 +215,6 @@ class _BucketWriter:
 
 
 def read_batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of the rows of a part; PartError if it can't be read."""
     import pyarrow.parquet as pq
 
     try:

@@ -54,7 +54,7 @@ def check_file_columns(X_public: Any) -> None:
         if _is_in_order(column, values)
     ]
     for column in numbered:
-        if _has_no_name(column):
+        if _UNNAMED.fullmatch(str(column)):
             raise ValueError(
                 f"the column {column!r} of X_public seems to number the rows of a file: its values "
                 "all differ, and rise or fall from row to row. A model would learn the order of "
@@ -69,11 +69,6 @@ def check_file_columns(X_public: Any) -> None:
             "row, as row numbers do: a model would learn the order of the file. Leave such columns "
             "out, or shuffle the public rows if they are sorted by a column that is meant."
         )
-
-
-def _has_no_name(column: Hashable) -> bool:
-    """Return True for a column without a name, or with one that pandas gives an index."""
-    return _UNNAMED.fullmatch(str(column)) is not None
 
 
 def _is_in_order(column: Hashable, values: Any) -> bool:

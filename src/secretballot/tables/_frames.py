@@ -44,13 +44,9 @@ def _container_of_list(X: Sequence[Any]) -> str:
     if all(isinstance(row, str) for row in X):
         return "list"
     cells = [row for row in X if isinstance(row, list | tuple | np.ndarray)]
-    if len(cells) < len(X) or {np.ndim(_first(row)) for row in cells} != {0}:
+    if len(cells) < len(X) or {np.ndim(row[0] if len(row) else [[]]) for row in cells} != {0}:
         return ""  # dictionaries, images: such lists have no types
     return "numbers" if public_table(X, "X_public").dtype.kind in "biuf" else "objects"
-
-
-def _first(row: Sequence[Any] | NDArray[Any]) -> Any:
-    return row[0] if len(row) else [[]]
 
 
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
@@ -89,7 +85,7 @@ def _check_kind(X: ArrayLike, name: str) -> None:
 
 
 def dense_columns(X: Any) -> Any:
-    """Make sparse columns of pandas dense, but those that scikit-learn reads: of 0 and numbers."""
+    """Make sparse columns of pandas dense, except those that scikit-learn reads: numbers and 0."""
     if container_kind(X) != "pandas":
         return X
     dense = {

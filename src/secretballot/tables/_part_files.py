@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def list_files(paths: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the Parquet files of a folder, or those that are listed."""
     if isinstance(paths, str | os.PathLike):
         path = Path(paths)
         files = [path]
@@ -75,7 +74,6 @@ def shared_types(paths: list[str], needed: Sequence[str]) -> tuple[dict[str, pa.
 
 
 def _merge_types(types: dict[str, pa.DataType], schema: pa.Schema, part: str) -> None:
-    """Widen types so that they hold the cells of a part too, or refuse it."""
     import pyarrow as pa
 
     for field in schema:

@@ -82,12 +82,13 @@ def plain_texts(column: pa.Array) -> pa.Array:
         others = pc.invert(pc.string_is_ascii(column))
         texts = [plain_text(id_) for id_ in column.filter(others).to_pylist()]
         return pc.replace_with_mask(plain, others, pa.array(texts, column.type))
-    return pa.array([_plain_id(id_) for id_ in column.to_pylist()])
-
-
-def _plain_id(id_: str | bytes) -> str | bytes:
-    text = plain_text(id_)
-    return text if isinstance(id_, str) else text.encode("utf-8", "surrogateescape")
+    pairs = ((id_, plain_text(id_)) for id_ in column.to_pylist())
+    return pa.array(
+        [
+            text if isinstance(id_, str) else text.encode("utf-8", "surrogateescape")
+            for id_, text in pairs
+        ]
+    )
 
 
 def _forms(column: pa.Array, plain: pa.Array) -> frozenset[str]:

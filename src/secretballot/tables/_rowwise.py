@@ -231,8 +231,6 @@ def state_digest(model: Any) -> bytes | None:
 
 
 class _Digest:
-    """File that keeps the digest of what is written."""
-
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
 
@@ -269,7 +267,9 @@ class Stack:
             return cls(n_rows, lambda indices: _canonical(matrix[indices]))
         if isinstance(tables[0], np.ndarray):
             array = np.concatenate(tables)
-            return cls(n_rows, lambda indices: _copy_cells(np.take(array, indices, axis=0)))
+            if array.dtype == np.dtype(object):
+                return cls(n_rows, lambda indices: copy_rows(np.take(array, indices, axis=0)))
+            return cls(n_rows, lambda indices: np.take(array, indices, axis=0))
         if isinstance(tables[0], list | tuple):
             cells = [cell for table in tables for cell in table]
             return cls(n_rows, lambda indices: deepcopy([cells[index] for index in indices]))
@@ -281,11 +281,6 @@ class Stack:
     def take(self, indices: NDArray[np.intp]) -> Any:
         """Return copies of some rows, always in the same layout."""
         return self._take(indices)
-
-
-def _copy_cells(array: NDArray[Any]) -> Any:
-    """Return an array of its own, with copies of cells that are objects."""
-    return copy_rows(array) if array.dtype == np.dtype(object) else array
 
 
 def _canonical(matrix: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.tables._models_behind import models_behind
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import (
     RowCalls,
@@ -38,6 +39,10 @@ _MOST_ARRANGEMENTS = 20
 _MOST_BORDERS, _BITS = 16, 53
 #: Public seed: nothing private is drawn.
 _SEED = 20_160_817
+#: Attributes under which fitted models keep the model that answers for them.
+_INNER = ("best_estimator_", "estimator_", "estimator", "model")
+#: Those under which they keep several models, and how many of these are compared.
+_SEVERAL, _MOST_MODELS = ("estimators_", "calibrated_classifiers_"), 3
 
 
 def choose_calls(
@@ -247,8 +252,8 @@ class _Check:
         return ""
 
     def _outputs(self, rows: Any, copies: Callable[[], Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the answers, and those of steps and scores, whose rounding later ones hide."""
-        for where, model in models_behind(copies()):
+        """Yield the answers, and those of inner steps and scores, in which rounding shows."""
+        for where, model in _models_behind(copies()):
             for name, answers in self._parts(model, rows):
                 yield name + where, answers
         self.n_calls += 1
@@ -357,3 +362,35 @@ def _same_rows(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
     """Compare rows bit for bit, but for signs of zeros and kinds of NaN."""
     same = np.asarray((first == second) | ((first != first) & (second != second)))
     return np.asarray(same.reshape(len(same), -1).all(axis=1))
+
+
+def _models_behind(model: Any) -> list[tuple[str, Any]]:
+    """List the models within wrappers that answer for them, with their places."""
+    attributes = vars(model) if hasattr(model, "__dict__") else {}
+    for name in _INNER:
+        if _is_fitted(attributes.get(name)):
+            return _models_behind(attributes[name])
+    models = [("", model)]
+    for name in _SEVERAL:
+        several = attributes.get(name)
+        if isinstance(several, list):
+            for place, part in enumerate(several[:_MOST_MODELS]):
+                models += [
+                    (f" in {name}[{place}]{where}", inner)
+                    for where, inner in _models_behind(part)
+                    if _is_fitted(inner)
+                ]
+    return models
+
+
+def _is_fitted(model: Any) -> bool:
+    """Return True for a model that can answer rows: wrappers keep what they copy, too."""
+    if isinstance(model, type) or not (hasattr(model, "predict") or hasattr(model, "transform")):
+        return False
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    except TypeError:  # not of scikit-learn
+        return True
+    return True

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from uuid import uuid4
 
 from secretballot._base._progress import ProgressTask
 from secretballot.tables._engine import Engine
+from secretballot.tables._undisturbed import without_warnings
 
 T = TypeVar("T")
 
@@ -35,34 +34,6 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
             f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__}). Leave such "
             "rows out of the parts, or name their class."
         ) from None
-
-
-class _Silence:
-    """Context in which this process shows no warnings: a worker's log is read by others.
-
-    Filters belong to the process, and tasks may run in several threads: the last one restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._n_running = threading.Lock(), 0
-        self._filters = warnings.catch_warnings()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._n_running:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-            self._n_running += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_running -= 1
-            if not self._n_running:
-                self._filters.__exit__(None, None, None)
-
-
-_SILENCE = _Silence()
 
 
 @dataclass(frozen=True)
@@ -106,7 +77,7 @@ def map_tasks(
 def _run(path: str, index: int) -> _Result[object]:
     """Run one task on a worker. An error of another library may quote private values."""
     try:
-        with _SILENCE:
+        with without_warnings():  # a worker's log is read by others
             return _Result(index, _function(path)(index))
     except PartError as error:
         return _Result(index, error=str(error))

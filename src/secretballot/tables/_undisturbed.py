@@ -51,12 +51,17 @@ def one_blas_thread() -> AbstractContextManager[None]:
     return _ONE_BLAS_THREAD.kept()
 
 
+def without_warnings() -> AbstractContextManager[None]:
+    """Show no warnings: filters belong to the process, and the last thread restores them."""
+    return _SILENCE.kept()
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Run calls on one thread, with warnings ignored: they could raise, or quote private rows."""
     with (
         one_blas_thread(),
-        _SILENCE.kept(),
+        without_warnings(),
         threadpool_limits(1, user_api="openmp"),  # each thread has its own number
         parallel_config(backend="sequential"),
     ):

@@ -19,7 +19,6 @@ _UNSEEN = "unseen 20160817"
 
 
 def number_columns(table: Any) -> NDArray[Any] | None:
-    """Return the columns of floats and integers as an array; None if there are none."""
     if isinstance(table, np.ndarray):
         return np.nan_to_num(table) if table.dtype.kind in "iuf" and table.ndim == 2 else None
     places = _number_places(table)

@@ -14,6 +14,8 @@ from secretballot.quantification._bag_types import Floats, Integers, Matrix
 
 #: Rows and columns of a block of distances, which should fit a core's cache.
 _BLOCK_ROWS = 512
+#: Instances of which the median distance is taken.
+_MEDIAN_ROWS = 1000
 
 
 def kernel_sums(
@@ -122,9 +124,9 @@ def inner_products(X: Matrix, Y: Matrix) -> NDArray[np.floating]:
     return safe_sparse_dot(X, Y.T, dense_output=True)
 
 
-def median_gamma(X: Matrix, rng: np.random.Generator, n_instances: int = 1000) -> float:
+def _median_gamma(X: Matrix, rng: np.random.Generator) -> float:
     """Return 1 / (2 median squared distance), of a sample of the instances."""
-    rows = np.sort(rng.choice(X.shape[0], min(n_instances, X.shape[0]), replace=False))
+    rows = np.sort(rng.choice(X.shape[0], min(_MEDIAN_ROWS, X.shape[0]), replace=False))
     sample = X[rows]
     lengths = row_norms(sample, squared=True)
     distance = lengths[:, None] + lengths - 2 * inner_products(sample, sample)
@@ -140,4 +142,4 @@ def candidate_gammas(
     """Return the bandwidths to try: a fixed one, the median's, or multiples of that."""
     if not isinstance(gamma, str):
         return np.array([float(gamma)])
-    return median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))
+    return _median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))
