@@ -20,7 +20,7 @@ _ROUNDING = 1e-7
 
 
 def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> None:
-    """Warn of proportions that can't be exact; without sizes, they are also of others."""
+    """Warn of proportions that can't be exact; no sizes if they are also of other instances."""
     sign = _sign_of_noise(values, sizes)
     if sign is not None:
         warn(

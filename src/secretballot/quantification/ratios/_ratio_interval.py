@@ -52,7 +52,7 @@ def bootstrap(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> RatioInterval:
-    """Return class ratios of groups ("group" or "population"), and bootstrap intervals.
+    """Return class ratios of groups, and bootstrap intervals for a "group" or "population".
 
     `cross` has the inner products of training parts with the groups' parts.
     """
