@@ -73,7 +73,7 @@ def broken_rows(schema: RowSchema) -> Iterator[Any]:
 
 
 def _with_cells(sample: Any, cell: str | int | None) -> Any:
-    """Return public rows with cells missing, of text, or huge with a sign; None if senseless."""
+    """Return public rows with cells missing, of text, or huge; None if a table takes none."""
     rows = np.arange(_num_samples(sample))
     dtype = getattr(sample, "dtype", None)
     if dtype is not None and dtype.kind in "biuf":
