@@ -110,8 +110,7 @@ class Buckets:
 
     def map_filled(self, function: Callable[[int], T]) -> Iterator[T]:
         """Yield a function's results for the numbers of buckets that have rows, in any order."""
-        filled = self.filled
-        return self._map(lambda index: function(filled[index]), len(filled))
+        return self._map(partial(_of_filled, function, self.filled), len(self.filled))
 
     def count_levels(self) -> NDArray[np.intp]:
         """Count the owners of each level: public."""
@@ -125,8 +124,7 @@ class Buckets:
 
     def map_rows(self, function: Callable[[BucketRows], T]) -> Iterator[T]:
         """Yield a function's results for the rows of each bucket, in any order."""
-        exchange = self.exchange
-        return self.map_filled(lambda bucket: function(read_bucket(exchange, bucket)))
+        return self.map_filled(partial(_on_rows, function, self.exchange))
 
     def _map(self, function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
         results = map_tasks(self.engine, self.folder.path, function, n_tasks, "bucket")
@@ -244,3 +242,11 @@ def _warn_of_like(exchange: Exchange, engine: Engine, n_owners: int) -> None:
             f"stated: write ids in one form. {NOT_FOR_PUBLICATION}",
             PrivacyLeakWarning,
         )
+
+
+def _of_filled(function: Callable[[int], T], filled: list[int], index: int) -> T:
+    return function(filled[index])
+
+
+def _on_rows(function: Callable[[BucketRows], T], exchange: Exchange, bucket: int) -> T:
+    return function(read_bucket(exchange, bucket))

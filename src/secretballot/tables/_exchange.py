@@ -149,7 +149,7 @@ class Exchange:
             arrays[LEVEL] = pa.array(levels.astype(np.int16))
         rows, added = np.arange(len(hashes)), dict[str, NDArray[Any]]()
         if self.division is None:
-            buckets = hashes % np.uint64(self.n_buckets)
+            buckets = self._buckets(hashes)
         else:
             rows, added = self._teachers(batch, hashes, levels, self.division)
             buckets = added[TEACHER] * self.n_buckets // self.division.n_teachers
@@ -194,6 +194,9 @@ class Exchange:
     def _hash(self, batch: pa.RecordBatch, key: bytes) -> HashedOwners:
         column = batch[self.owners]
         return hash_column(plain_texts(_plain(column)) if self.is_plain else column, key)
+
+    def _buckets(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return hashes % np.uint64(self.n_buckets)
 
 
 class _BucketWriter:
