@@ -119,7 +119,6 @@ class Buckets:
         return np.asarray(sum(self.map_rows(count)))
 
     def map_all(self, function: Callable[[int], T]) -> Iterator[T]:
-        """Yield a function's results for the numbers of all buckets, in any order."""
         return self._map(function, self.exchange.n_buckets)
 
     def map_rows(self, function: Callable[[BucketRows], T]) -> Iterator[T]:

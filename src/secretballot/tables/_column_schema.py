@@ -97,7 +97,6 @@ class ColumnSchema:
 
     @classmethod
     def of_numbers(cls, X_public: Any) -> ColumnSchema:
-        """Describe all columns of an array of numbers, or of a sparse one, at once."""
         sparse, dtype = issparse(X_public), X_public.dtype
         kind = _KINDS[dtype.kind]
         column = cls(None, kind, None if kind == "boolean" else dtype, dtype)
@@ -233,7 +232,6 @@ def dense_type(dtype: Any) -> Any:
 
 
 def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
-    """Return the kind of a public column without categories, and its NumPy type."""
     dtype = dense_type(dtype)
     if not hasattr(dtype, "kind"):
         return _kind_of_polars(values, dtype)

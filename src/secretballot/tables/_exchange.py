@@ -119,7 +119,6 @@ class Exchange:
         return PartSummary(min(kinds, default=""), forms, n_rows, n_left_out)
 
     def read_bucket(self, bucket: int) -> pa.Table | None:
-        """Return the rows of a bucket in the order of the parts; None if there are none."""
         import pyarrow as pa
 
         folder = self.bucket_folder(bucket)
@@ -138,7 +137,6 @@ class Exchange:
     def _divide(
         self, batch: pa.RecordBatch, hashes: NDArray[np.uint64]
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the rows of a batch for each bucket, once for each of their teachers."""
         import pyarrow as pa
 
         arrays = {name: self._cast(batch, name) for name in self.columns}

@@ -140,7 +140,6 @@ class _Check:
         return call(self._copies(), self.method, rows)
 
     def _raises(self, table: Stack, rows: NDArray[np.intp], size: int) -> bool:
-        """Return True if a call fails with these rows among public ones."""
         indices = self._rng.integers(self._n_natural, size=size)
         indices[self._rng.permutation(size)[: len(rows)]] = rows
         try:

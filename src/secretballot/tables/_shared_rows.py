@@ -46,7 +46,6 @@ def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
 
 
 def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
-    """Describe the rows that both tables have in common; None if there are none."""
     if X_public is X:
         return "is X itself"
     pools = list(_buffers(X_public))
@@ -146,7 +145,6 @@ def _single(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_cells(rows: Sequence[Any]) -> NDArray[np.object_]:
-    """Convert a list of rows to an array, in which cells keep their types."""
     try:
         return np.array(rows, dtype=object)
     except ValueError:  # arrays of different shapes

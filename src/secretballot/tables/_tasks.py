@@ -25,7 +25,6 @@ class PartError(ValueError):
 
 @contextmanager
 def target_errors(columns: str | list[str]) -> Iterator[None]:
-    """Raise errors of targets in words that quote none of them."""
     try:
         yield
     except (TypeError, ValueError) as error:
