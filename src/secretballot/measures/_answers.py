@@ -42,7 +42,7 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
-    """Refuse labels that are all texts on one side and all numbers on the other: none are equal.
+    """Refuse labels that are all texts on one side and all numbers on the other.
 
     One label of another type among many changes nothing: it is a wrong answer.
     """
@@ -60,10 +60,7 @@ def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str
 
 
 def check_no_fractions(labels: ArrayLike, name: str) -> None:
-    """Refuse labels that are mostly numbers with fractions: they are hardly classes.
-
-    A few of them change nothing: they are wrong answers.
-    """
+    """Refuse labels that are mostly fractions, hardly classes; a few are wrong answers."""
     cells = _as_table(labels, name).ravel().tolist()
     n_fractions = sum(isinstance(cell, float) and cell % 1 > 0 for cell in cells)
     if 2 * n_fractions > len(cells):
@@ -81,7 +78,6 @@ def _label_type(label: object) -> str:
 
 
 def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.intp]:
-    """Encode labels as positions among classes, other labels as -1."""
     table = _as_table(labels, name)
     if table.ndim != 1:
         raise ValueError(
@@ -93,18 +89,9 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
 def count_foreign(
     y_true: ArrayLike, classes: NDArray[Any] | list[NDArray[Any]]
 ) -> NDArray[np.intp]:
-    """Count labels that are none of the classes, in each column; then missing ones, and all rows.
+    """Count labels of no class, by column; then missing ones, and all rows.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
-    classes : ndarray of shape (n_classes,), or list of ndarray
-        Classes that a model predicts; a list of arrays for several labels a row.
-
-    Returns
-    -------
-    ndarray of shape (n_columns + 2,)
-        Without columns if `y_true` has another number of them.
+    The classes are a list of arrays for several labels a row. Without columns if there are others.
     """
     table = _as_table(y_true, "y")
     columns = table.T if table.ndim == 2 else table[None]
@@ -119,15 +106,9 @@ def count_foreign(
 def check_foreign_labels(
     counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]]
 ) -> None:
-    """Refuse missing labels, and columns with mostly other labels than a model predicts.
+    """Refuse missing labels, and columns with mostly labels of no class; warn of a few.
 
-    More than a few of them are warned of.
-
-    Parameters
-    ----------
-    counts : ndarray
-        See `count_foreign`.
-    classes : ndarray, or list of ndarray
+    `counts` are those of `count_foreign`.
     """
     classes = classes if isinstance(classes, list) else [classes]
     *n_others, n_missing, n_rows = counts.tolist()

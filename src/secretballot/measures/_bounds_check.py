@@ -44,7 +44,6 @@ class BoundsCheck:
 
     @classmethod
     def of(cls, accountant: PrivacyAccountant, n: int, scope: Scope) -> BoundsCheck:
-        """Return the pending check of `n` people: its noise and its price."""
         for noise_share in _NOISE_SHARES:
             sigma = min(noise_share * n, _MOST_NOISE)
             share = share_of(accountant, NoisyCounts(sigma=sigma), scope)
@@ -54,7 +53,6 @@ class BoundsCheck:
 
     @property
     def remaining_share(self) -> float:
-        """Share of what the release may spend that remains for the quantiles."""
         return share_after(self.share)
 
     def release_count(
@@ -65,10 +63,7 @@ class BoundsCheck:
         scope: Scope,
         random_state: int | np.random.Generator | None,
     ) -> None:
-        """Release the count; ValueError, with the cost spent, if it is close to all people.
-
-        It warns if the count is a large part of them.
-        """
+        """Release the count; ValueError, with the cost spent, if it is close to all people."""
         if self.sigma is None:
             return
         if isinstance(random_state, np.random.Generator | None):

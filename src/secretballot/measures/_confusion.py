@@ -202,7 +202,6 @@ def release_confusion(
     noise: NoiseChoice,
     random_state: RandomState,
 ) -> PrivateConfusion:
-    """Release the confusion matrix of predictions."""
     n_cells = len(classes) ** 2
     mechanism, scope = noise.of_counts(accountant, scored.n, n_cells)
     cells = scored.sum(partial(count_cells, classes))[None]

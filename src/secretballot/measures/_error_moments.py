@@ -13,27 +13,15 @@ from secretballot.measures._intervals import Interval, quantile
 
 @dataclass(frozen=True)
 class ErrorMoments:
-    """Released means of the numbers of vectors (see `ErrorScale`).
-
-    Attributes
-    ----------
-    scale : ErrorScale
-    means : ndarray of shape (8,)
-        Noisy means over the people.
-    noise : ndarray of shape (8,)
-        Standard deviations of their noise.
-    n : int
-        Number of people.
-    """
+    """Released means of the numbers of vectors (see `ErrorScale`), shape (8,)."""
 
     scale: ErrorScale
     means: Floats
-    noise: Floats
-    n: int
+    noise: Floats  # standard deviations of the means' noise
+    n: int  # people
 
     @classmethod
     def from_sums(cls, scale: ErrorScale, sums: Floats, sigma: float, n: int) -> ErrorMoments:
-        """Read noisy sums of vectors."""
         return cls(scale, sums / n / scale.weights, scale.noise(sigma / n), n)
 
     @property
@@ -51,7 +39,6 @@ class ErrorMoments:
 
     @property
     def rmse(self) -> float:
-        """Root of the mean squared error."""
         return self.scale.largest_error * math.sqrt(max(float(self.means[0]), 0.0))
 
     def r2_interval(self, level: float) -> Interval:
@@ -74,7 +61,6 @@ class ErrorMoments:
         return float(1 - max(b + root, 0.0) / a), float(min(1 - (b - root) / a, 1.0))
 
     def rmse_interval(self, level: float) -> Interval:
-        """Compute an interval for the root of the mean squared error on the population."""
         error, (errors, _, _) = min(max(float(self.means[0]), 0.0), 1.0), self._fourth_moments()
         sampling = max(errors - error**2, 0.0) / self.n
         reach = quantile(level) * math.sqrt(self.noise[0] ** 2 + sampling)

@@ -30,31 +30,15 @@ class ErrorScale:
     A row has the share q of its squared error in the largest one, and the share t of its target's
     deviation from the centre in the largest one: q from 0 to 1, t from -1 to 1. It casts the vector
     (q, t, t^2, q^2, q t, q t^2, t^3, t^4), weighted.
-
-    Attributes
-    ----------
-    low, high : float
-        Bounds to which targets and predictions are clipped.
-    centre : float
-        Expected mean of the targets.
-    largest_error : float
-        Size at which errors are clipped.
-    largest_deviation : float
-        Size at which deviations of targets from the centre are clipped.
-    unexplained : float
-        Expected ratio of the mean squared error to the variance of the targets. A wrong one makes
-        the noise larger, and the score no less true.
-    deviation : float
-        Expected standard deviation of the targets, for expected widths of intervals.
     """
 
-    low: float
+    low: float  # targets and predictions are clipped to low and high
     high: float
-    centre: float
-    largest_error: float
-    largest_deviation: float
-    unexplained: float
-    deviation: float
+    centre: float  # expected mean of the targets
+    largest_error: float  # errors are clipped to it
+    largest_deviation: float  # deviations of targets from the centre are clipped to it
+    unexplained: float  # expected MSE / variance; a wrong one only adds noise
+    deviation: float  # expected, of the targets, for expected widths of intervals
 
     @classmethod
     def between(
@@ -65,7 +49,6 @@ class ErrorScale:
         r2: float = 0.5,
         target_std: float | None = None,
     ) -> ErrorScale:
-        """Make a scale from the bounds of targets alone."""
         low, high = bounds
         return cls(
             low=low,
@@ -121,7 +104,6 @@ class ErrorScale:
 
 
 def clip_error(largest_error: float | None, bounds: tuple[float, float]) -> float:
-    """Return the size at which errors are clipped: at most the range of targets."""
     low, high = bounds
     if largest_error is None:
         return high - low
@@ -132,14 +114,10 @@ def clip_error(largest_error: float | None, bounds: tuple[float, float]) -> floa
 def diameter(weights: Floats) -> float:
     """Compute the largest distance between the weighted vectors of two rows.
 
-    The squared distance is convex in each of q and q', so these are 0 or 1. Then it grows with the
-    larger of |t| and |t'|, which is 1, and with the difference of their signs. One variable is
-    left: t = 1, t' = -x. See "Private score of numbers" in `docs/theory/logistic-regression.md`.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (8,)
-        Weights of q, t, t^2, q^2, q t, q t^2, t^3, t^4; that of q^2 at most half of that of q.
+    The squared distance is convex in each of q and q', so these are 0 or 1; the weight of q^2 is at
+    most half of that of q. Then it grows with the larger of |t| and |t'|, which is 1, and with the
+    difference of their signs. One variable is left: t = 1, t' = -x. See "Private score of numbers"
+    in `docs/theory/logistic-regression.md`.
     """
     w = (weights**2).tolist()
     x = Polynomial([0.0, 1.0])

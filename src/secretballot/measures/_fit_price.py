@@ -101,7 +101,6 @@ class FitPrice(Shown):
 
     @property
     def _all_fits(self) -> dict[str, float]:
-        """Share of the budget that all fits take, per level."""
         return {level: self.n_fits * share for level, share in self.share.items()}
 
     def _budget_advice(self) -> str:
@@ -210,7 +209,6 @@ class FitPriceMethods(ABC):
     def _price_later_score(
         self, accountant: PrivacyAccountant, n: int
     ) -> ScorePrice | RegressionScorePrice:
-        """Compute the price of `score_private` before a fit."""
         return price_score(accountant, n)
 
 
@@ -226,16 +224,7 @@ def price_of_fits(
 ) -> FitPrice:
     """Compute the price of fits that take all that their scope allows, or a given share.
 
-    Parameters
-    ----------
-    accountant : PrivacyAccountant
-    scope : Scope
-        Scope with the cap of one fit.
-    n_fits : int
-    share : mapping, default=None
-        Share of the whole budget that one fit takes, per level. None: all that it may.
-    sizes, problem, expected
-        As in `FitPrice`.
+    The scope has the cap of one fit.
     """
     epsilon_per_fit = None
     with suppress(BudgetExceededError):

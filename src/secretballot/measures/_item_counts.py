@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._numbers import check_unmasked
+from secretballot.tables._cells import in_canonical_unit, object_array
 from secretballot.tables._frames import check_table, container_kind
 
 if TYPE_CHECKING:
@@ -50,22 +51,22 @@ class ItemCounts:
     ) -> ItemCounts:
         """Read counts, or add up a matrix with people in rows and items in columns.
 
-        `max_contribution` of a person to an item sets the grid to which fractions are rounded.
-        With the number of each row's owner, an owner counts with the largest entry of its rows.
-        Items are named by a mapping, or by the columns of a data frame, and by nothing else.
+        `max_contribution` of a person to an item sets the grid to which fractions are rounded. With
+        the number of each row's owner, an owner counts with the largest entry of its rows. Items
+        are named by a mapping, or by the columns of a data frame, and by nothing else.
         """
         check_unmasked("counts", counts)
         _check_no_column(counts)
         if owner_of_row is not None:
             return _of_owners(counts, max_contribution, owner_of_row)
         if isinstance(counts, Mapping):
-            names = _object_array(list(counts))
+            names = object_array(list(counts))
             return cls(_as_numbers(list(counts.values())), names)._checked()
         if hasattr(counts, "tocsr"):
             return _sum_sparse(counts, max_contribution)
         if hasattr(counts, "columns"):
             people = _sum_people(_frame_numbers(counts), max_contribution)
-            return replace(people, names=_object_array(list(counts.columns)))
+            return replace(people, names=object_array(list(counts.columns)))
         table = _as_numbers(counts)
         if table.ndim == 2:
             return _sum_people(table, max_contribution)
@@ -82,23 +83,16 @@ class ItemCounts:
                 "Pass a dict; or domain='known' if the list of items is public."
             )
         present = np.flatnonzero(self.counts)
-        names = _object_array([_canonical_name(name) for name in self.names[present]])
+        names = object_array([_canonical_name(name) for name in self.names[present]])
         return replace(self, counts=self.counts[present], names=names).sorted_by_name()
 
     def sorted_by_name(self) -> ItemCounts:
-        """Sort the items by their names; items without names stay as they are.
-
-        The original order may be that of the counts, and ties follow the order.
-        """
+        """Sort the items by their names: their order may be that of counts, and ties follow it."""
         if self.names is None:
             return self
         keys = [_sort_key(_canonical_name(name)) for name in self.names]
         order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
         return replace(self, counts=self.counts[order], names=self.names[order])
-
-    def names_at(self, positions: NDArray[np.intp]) -> Names | NDArray[np.intp]:
-        """Look up the names of the items at some positions."""
-        return positions if self.names is None else self.names[positions]
 
     def check_people(self, contribution: tuple[str, float], items: tuple[str, int | None]) -> None:
         """Refuse people who exceed a limit; each limit comes with its name."""
@@ -137,7 +131,6 @@ class ItemCounts:
 
 
 def is_matrix(counts: CountsInput) -> bool:
-    """Tell if counts are a matrix, with people in rows and items in columns."""
     if isinstance(counts, Mapping):
         return False
     counts_given: Any = counts
@@ -184,7 +177,7 @@ def _of_owners(
     order = np.argsort(owner_of_row, kind="stable")
     starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
     items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
-    return replace(items, names=_object_array(list(counts_given.columns))) if is_frame else items
+    return replace(items, names=object_array(list(counts_given.columns))) if is_frame else items
 
 
 def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:
@@ -203,13 +196,6 @@ def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) 
     return csr_array((table.data[order][last], (owners[last], items[last])), shape=shape)
 
 
-def _object_array(names: Sequence[Hashable]) -> NDArray[np.object_]:
-    """Make a one-dimensional array of names, even of sequences."""
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
-
-
 def _canonical_name(name: Hashable) -> Hashable:
     """Convert a name to the type that it has without other names.
 
@@ -219,16 +205,9 @@ def _canonical_name(name: Hashable) -> Hashable:
         return tuple(map(_canonical_name, name))
     if isinstance(name, float | complex) and name.imag == 0 and name.real.is_integer():
         return int(name.real)
-    as_unit = getattr(name, "as_unit", None)
-    if as_unit is None or name != name:
-        return name
     # A pandas time is in the unit of its index.
-    fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
-    try:
-        canonical: Hashable = as_unit("ns" if fine else "us")
-    except (OverflowError, ValueError):
-        canonical = as_unit("s")
-    return canonical
+    is_time = hasattr(name, "as_unit") and name == name
+    return cast("Hashable", in_canonical_unit(name)) if is_time else name
 
 
 def _sort_key(name: Hashable) -> tuple[int, Hashable]:

@@ -15,24 +15,12 @@ LEAST_ERRORS = 2.0
 
 @dataclass(frozen=True)
 class NoisyRanks:
-    """Noisy numbers of people at or below each bin of a grid, released.
+    """Noisy numbers of people at or below each bin of a grid, released."""
 
-    Attributes
-    ----------
-    edges : ndarray of shape (n_columns, n_bins + 1)
-        Ends of the bins of each column.
-    ranks : ndarray of shape (n_columns, n_bins)
-        People whose value is in a bin or below it; they rise along the bins.
-    error : float
-        Largest standard deviation of a rank, in people.
-    n_people : int
-        Number of people, with and without a value.
-    """
-
-    edges: Floats
-    ranks: Floats
-    error: float
-    n_people: int
+    edges: Floats  # of the bins, shape (n_columns, n_bins + 1)
+    ranks: Floats  # people in a bin or below, shape (n_columns, n_bins); they rise along the bins
+    error: float  # largest standard deviation of a rank
+    n_people: int  # with and without a value
 
     def quantiles(self, q: Floats) -> Floats:
         """Compute quantiles by column, shape (n_columns, n_levels).
@@ -58,7 +46,6 @@ class NoisyRanks:
         return np.asarray(self.ranks[:, -1:] > LEAST_ERRORS * self.error)
 
     def _wanted_ranks(self, q: Floats) -> Floats:
-        """Compute the ranks of quantiles, shape (n_columns, n_levels)."""
         return np.asarray(np.clip(q, 0, 1) * self.ranks[:, -1:])
 
     def _bins(self, q: Floats) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,38 +38,21 @@ Days = Mapping[Hashable, str]
 
 
 class RankSums(NamedTuple):
-    """Sums over all people, for a release, and their public number.
+    """Sums over all people, for a release, and their public number."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (1, n_columns * n_bins)
-    n_people : int
-    unit : {"row", "owner"}
-    n_outside : mapping of column to float
-        People without a value within the bounds of the column. Private.
-    """
-
-    sums: NDArray[np.float64]
+    sums: NDArray[np.float64]  # shape (1, n_columns * n_bins)
     n_people: int
-    unit: str
+    unit: str  # "row" or "owner"
+    #: people without a value within the bounds, by column; private
     n_outside: Mapping[Hashable, float]
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Columns in memory.
+    """Columns in memory."""
 
-    Attributes
-    ----------
-    X : array-like
-        Rows as they were given.
-    table : array-like of shape (n_rows, n_columns)
-    names : list
-    people : People
-    """
-
-    X: ArrayLike
-    table: ArrayLike
+    X: ArrayLike  # rows as they were given
+    table: ArrayLike  # of one or more columns
     names: list[Hashable]
     people: People
 
@@ -77,7 +60,6 @@ class TableColumns:
     def read(
         cls, X: ArrayLike, owners: ArrayLike | None, accountant: PrivacyAccountant
     ) -> TableColumns:
-        """Check rows and their owners."""
         table = _private_table(X)
         names = column_names(table) or list(range(np.shape(table)[1]))
         people = People.from_owners(accountant, owners, np.shape(table)[0])
@@ -100,13 +82,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class PartColumns:
-    """Columns of parts, but for those of owners and groups.
-
-    Attributes
-    ----------
-    parts : PrivateParts
-    names : list of str
-    """
+    """Columns of parts, but for those of owners and groups."""
 
     parts: PrivateParts
     names: list[Hashable]
@@ -115,7 +91,6 @@ class PartColumns:
     def read(
         cls, parts: PrivateParts, owners: ArrayLike | None, accountant: PrivacyAccountant
     ) -> PartColumns:
-        """Check the arguments beside parts."""
         parts.check_alone(owners=owners)
         check_unit(accountant, owners=True)
         return cls(parts, list(parts.columns_with_targets))
@@ -137,22 +112,14 @@ class PartColumns:
         return RankSums(np.asarray(sums), buckets.n_owners, "owner", by_column)
 
 
-class _BucketRanks(NamedTuple):
-    """Exact sums of one bucket, and counts of readable cells, at bounds, and of people outside."""
-
-    sums: NDArray[np.float64]
-    readable: NDArray[np.intp]
-    at_bounds: NDArray[np.intp]
-    outside: NDArray[np.float64]
-
-
 def _bucket_ranks(
     grid: RankGrid, bounds: Bounds, days: Days, n: int, rows: BucketRows
-) -> _BucketRanks:
+) -> tuple[NDArray[Any], ...]:
+    """Sum one bucket exactly, count readable cells, those at bounds, and people outside."""
     people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
     cells: Mapping[Hashable, ArrayLike] = {name: rows.frame[name] for name in grid.names}
     numbers = _read(cells, days)
-    return _BucketRanks(
+    return (
         grid.sums(list(numbers.values()), people.weights, n),
         count_readable(cells, numbers, bounds),
         count_at_bounds(bounds, numbers),

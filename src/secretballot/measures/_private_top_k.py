@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections import Counter
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_integer, check_number, quoted
+from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Shown, View
 from secretballot._base._view_parts import Prose
@@ -16,16 +20,17 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
-from secretballot.measures._part_items import items_of_parts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
 from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
 from secretballot.mechanisms.top_k._top_k import TopK
+from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._repeated_rows import warn_repeated_rows
 from secretballot.tables._row_order import check_row_order
+from secretballot.tables._tasks import target_errors
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "limited_domain"]
@@ -188,8 +193,12 @@ def private_top_k(
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most
     if isinstance(counts, PrivateParts):
         counts.check_alone(owners=owners)
-        _check_unit_of_parts(accountant)
-        items = items_of_parts(counts, grid, domain)
+        if accountant.unit != "owner":
+            raise ValueError(
+                f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by "
+                "owner: use PrivacyAccountant(..., unit='owner')."
+            )
+        items = _items_of_parts(counts, grid, domain)
     else:
         items = _read_items(counts, owners, grid, accountant)
         if not is_matrix(counts) and max_contribution is None and grid == 1:
@@ -233,15 +242,45 @@ def private_top_k(
     )[0]
     if (outcome < 0).any():
         return PrivateItems(None, False)
-    return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
+    positions = np.flatnonzero(outcome[: len(items.counts)])
+    return PrivateItems(positions if items.names is None else items.names[positions], True)
 
 
-def _check_unit_of_parts(accountant: PrivacyAccountant) -> None:
-    if accountant.unit != "owner":
+def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -> ItemCounts:
+    """Count the owners of each item: a column of items, or one column of counts an item."""
+    if isinstance(parts.y, str) and domain == "known":
         raise ValueError(
-            f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by owner: "
-            "use PrivacyAccountant(..., unit='owner')."
+            f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
+            "domain='unknown', or name one column for each public item (y=[...])."
         )
+    buckets = Buckets.of(parts, parts.targets, secrets.token_bytes(KEY_SIZE))
+    try:
+        counts, largest, most_items = Counter[Hashable](), 0.0, 0
+        count = partial(_count_bucket, parts.y, max_contribution)
+        for part, part_largest, part_most in buckets.map_rows(count):
+            counts.update(part)
+            largest, most_items = max(largest, part_largest), max(most_items, part_most)
+    finally:
+        buckets.delete()
+    items = ItemCounts.from_input(counts)
+    return ItemCounts(items.counts, items.names, largest, most_items)
+
+
+def _count_bucket(
+    y: str | list[str], max_contribution: float, rows: BucketRows
+) -> tuple[dict[Hashable, float], float, int]:
+    """Count one bucket, with the largest contribution and the most items of an owner."""
+    owners = np.unique(rows.hashes, return_inverse=True)[1]
+    if isinstance(y, str):
+        cells = rows.frame[[y]].set_axis(["item"], axis=1)
+        pairs = cells.assign(owner=owners).dropna().drop_duplicates()
+        counts = pairs["item"].value_counts().to_dict()
+        most_items = int(pairs["owner"].value_counts().max()) if len(pairs) else 0
+        return counts, float(len(pairs) > 0), most_items
+    with target_errors(y):
+        items = ItemCounts.from_input(rows.frame[y], max_contribution, owners)
+    counts = dict(zip(y, items.counts.tolist(), strict=True))
+    return counts, items.largest, items.most_items
 
 
 def _read_items(
@@ -282,7 +321,6 @@ def _owner_of_row(
 
 
 def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
-    """Say for the ledger what was counted."""
     if owners is not None or isinstance(counts, PrivateParts):
         return "owners"
     return "rows" if is_matrix(counts) else "totals"
@@ -298,7 +336,6 @@ def _named(
     accountant: PrivacyAccountant,
     part: float,
 ) -> Callable[[float], TopK]:
-    """Make the function from an amount of noise to a named mechanism."""
     if name not in _NAMED:
         raise ValueError(
             f"mechanism={name!r} is unknown; use one of {', '.join(map(repr, _NAMED))}, or a "

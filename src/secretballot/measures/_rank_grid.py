@@ -27,30 +27,20 @@ _LINEAR_PART = 1e-6
 
 @dataclass(frozen=True)
 class RankGrid:
-    """Public grid on which the ranks of columns are released.
-
-    Attributes
-    ----------
-    names : tuple
-        The columns.
-    edges : ndarray of shape (n_columns, n_bins + 1)
-        Ends of the bins of each column.
-    """
+    """Public grid on which the ranks of columns are released."""
 
     names: tuple[Hashable, ...]
-    edges: Floats
+    edges: Floats  # of the bins, shape (n_columns, n_bins + 1)
 
     @classmethod
     def between(
         cls, names: Sequence[Hashable], bounds: Mapping[Hashable, tuple[float, float]], n_bins: int
     ) -> RankGrid:
-        """Make a grid between the bounds of each column."""
         edges = [_edges_between(*bounds[name], n_bins) for name in names]
         return cls(tuple(names), np.reshape(edges, (len(names), n_bins + 1)))
 
     @property
     def n_bins(self) -> int:
-        """Number of bins of a column."""
         return self.edges.shape[1] - 1
 
     def mechanism(self, sigma: float, weight: float | Mapping[str, float] = 1.0) -> VectorSum:
@@ -63,16 +53,8 @@ class RankGrid:
         """Compute the sums over private rows, of shape (1, n_columns * n_bins).
 
         A missing value (NaN) has no bin, and values beyond the bounds are in the outermost bins.
-        Weights are rounded towards zero so that sums are exact: no row changes the rounding of
-        another.
-
-        Parameters
-        ----------
-        columns : sequence of ndarray of shape (n_rows,)
-        weights : ndarray of shape (n_rows,)
-            Weights of rows, which add up to at most a person's.
-        n_people : int
-            Number of people, or the sum of their weights, rounded up.
+        Weights of rows, which add up to at most a person's, are rounded towards zero so that sums
+        are exact: no row changes the rounding of another.
         """
         places = max(52 - _ROOT_PLACES - n_people.bit_length(), 0)
         weights = np.trunc(np.ldexp(weights, places)) * 2.0**-places
@@ -90,7 +72,6 @@ class RankGrid:
         return NoisyRanks(self.edges, np.reshape(rising, sums.shape), self.error(sigma), n_people)
 
     def error(self, sigma: float) -> float:
-        """Compute the largest standard deviation of a rank."""
         # The prefix sums are the root applied twice: their noise is the root's.
         return sigma * float(np.linalg.norm(prefix_root(self.n_bins)[-1]))
 
@@ -130,8 +111,7 @@ def _lengths(n_bins: int) -> tuple[float, float]:
 def _edges_between(low: float, high: float, n_bins: int) -> Floats:
     """Return the ends of bins, half of them even and half proportional to the distance from 0.
 
-    So values are resolved that are small beside bounds which are too wide, and large ones that
-    hardly differ.
+    So values are resolved that are small beside too wide bounds, and large ones that hardly differ.
     """
     scale = _LINEAR_PART * max(abs(low), abs(high))
     even = np.linspace(low, high, n_bins - n_bins // 2 + 1)

@@ -94,7 +94,6 @@ def price_of_scale(
     choose_scale: ScaleChoice,
     noise: NoiseChoice,
 ) -> RegressionScorePrice:
-    """Compute the price of a score whose scale follows from its noise."""
     n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     mechanism, scope = choose_sum_noise(accountant, n, noise)

@@ -139,7 +139,6 @@ def release_errors(
 def sum_errors(
     scale: ErrorScale, y_true: ArrayLike, y_pred: ArrayLike, people: People
 ) -> NDArray[np.float64]:
-    """Sum the vectors of errors over the people."""
     targets = read_targets(y_true, "y_true")
     return people.sum_averages(scale.vectors(targets, read_predictions(y_pred, len(targets))))
 

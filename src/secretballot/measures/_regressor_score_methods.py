@@ -21,14 +21,7 @@ class RegressorScoreMethods(ScoreMethods):
 
     @abstractmethod
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
-        """Choose the scale of errors from public facts, or raise the error of a missing fit.
-
-        Parameters
-        ----------
-        noise : float
-            Standard deviation of the noise of a mean over people.
-        largest_error : float or None
-        """
+        """Choose the scale of errors, by the noise of a mean over people and public facts."""
 
     def score_private(
         self,

@@ -165,7 +165,6 @@ def release_accuracy(
     noise: NoiseChoice,
     random_state: RandomState,
 ) -> PrivateScore:
-    """Release the accuracy of predictions."""
     n, level = scored.n, noise.level
     mechanism, scope = noise.of_counts(accountant, n, 1)
     counts = scored.sum(count_right)[None]
@@ -190,5 +189,4 @@ def release_accuracy(
 
 
 def count_right(y_true: ArrayLike, y_pred: ArrayLike, people: People) -> NDArray[np.float64]:
-    """Count right answers: (1,)."""
     return np.atleast_1d(people.total(right_answers(y_true, y_pred)))

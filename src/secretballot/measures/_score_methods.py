@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,38 +29,22 @@ if TYPE_CHECKING:
 _SEED_KEY = 0x5C0E
 
 
-class TableColumns(Protocol):
-    """Choice among the columns of a table."""
-
-    def select(self, X: ArrayLike) -> ArrayLike:
-        """Return the chosen columns."""
-
-
 class PrivatePredictor(NamedTuple):
-    """Predictions for private rows, each from its own row alone.
+    """Predictions for private rows, each from its own row alone."""
 
-    Attributes
-    ----------
-    schema : RowSchema
-        Schema by which private rows are read.
-    answer : callable
-        Function from rows as read to their predictions. It holds nothing private.
-    calls : RowCalls or None
-        Calls of the user's function in it; None if it has none.
-    """
-
-    schema: RowSchema
+    schema: RowSchema  # by which private rows are read
+    #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
-    calls: RowCalls | None
+    calls: RowCalls | None  # of the user's function in it, if any
 
     @property
     def note(self) -> dict[str, int]:
-        """Note of a release of these predictions."""
         return {} if self.calls is None else {"rows_per_call": self.calls.rows_per_call}
 
-    def predict(self, read_columns: Callable[[ArrayLike], ArrayLike], X: ArrayLike) -> NDArray[Any]:
-        """Read private rows and predict them: None, which no label equals, where that fails."""
-        values, failed = self.answer(self.schema.read_queries(read_columns(X)))
+    def predict(self, choice: Any, X: ArrayLike) -> NDArray[Any]:
+        """Predict private rows, of chosen columns: None, which no label equals, where it fails."""
+        X = X if choice is None else choice.select(X)
+        values, failed = self.answer(self.schema.read_queries(X))
         if failed.any():
             values = values.astype(object)
             values[failed] = None
@@ -70,8 +54,7 @@ class PrivatePredictor(NamedTuple):
 class ScoreMethods(ShortParameterErrors):
     """Base class: predictions for private rows, and the accountant that pays for their scores.
 
-    The estimator has `accountant`, `random_state` and `predict`. Its predictions depend on private
-    rows only through the accountant's releases. Columns of labels are read by `_label_names`.
+    The estimator's predictions depend on private rows only through the accountant's releases.
     """
 
     accountant: PrivacyAccountant | None
@@ -93,7 +76,7 @@ class ScoreMethods(ShortParameterErrors):
         check_rows_per_call(rows_per_call)
         predictor = self._private_predictor(rows_per_call)
         schema = predictor.schema
-        predict = partial(predictor.predict, self._column_reader())
+        predict = partial(predictor.predict, getattr(self, "_column_choice", None))
         if isinstance(X, PrivateParts):
             X.check_alone(y=y, owners=owners)
             check_unit(accountant, owners=True)
@@ -123,11 +106,6 @@ class ScoreMethods(ShortParameterErrors):
         self._check_accountant()
         return NoiseChoice.of_answer(answer, epsilon, share, sigma, level)
 
-    def _column_reader(self) -> Callable[[ArrayLike], ArrayLike]:
-        """Return the function that chooses the columns which the model reads."""
-        choice: TableColumns | None = getattr(self, "_column_choice", None)
-        return _all_columns if choice is None else choice.select
-
     def _check_accountant(self) -> PrivacyAccountant:
         """Return the accountant, if it is that of the fit."""
         if self.accountant is None:
@@ -151,10 +129,6 @@ class ScoreMethods(ShortParameterErrors):
             seed = seed.randint(2**31 - 1)
         self._n_scores = getattr(self, "_n_scores", 0) + 1
         return np.random.SeedSequence(int(seed), spawn_key=(_SEED_KEY, self._n_scores))
-
-
-def _all_columns(X: ArrayLike) -> ArrayLike:
-    return X
 
 
 def _warn_slow(predictor: PrivatePredictor, rows_per_call: int | str, n_rows: int | None) -> None:

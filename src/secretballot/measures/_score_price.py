@@ -83,7 +83,6 @@ class ScorePrice(Shown):
 
 
 def share_table(share: float | dict[str, float]) -> Table:
-    """Return a table of the shares of a budget, one row a level."""
     shares = share if isinstance(share, dict) else {"everyone": share}
     rows = [
         (level, Bar.of(part, "of the budget"), share_text(part)) for level, part in shares.items()
@@ -92,14 +91,12 @@ def share_table(share: float | dict[str, float]) -> Table:
 
 
 def share_text(share: float) -> str:
-    """Return the text of a share of a budget, which may exceed all of it."""
     if share <= ROUNDING:
         return percent(share)
     return f"{share:.2g} times all of it" if share < 10 else f"{share:,.0f} times all of it"
 
 
 def excess_prose(fits: bool) -> list[Prose]:
-    """Return the remedy of a score that costs more than what is left; nothing if it does not."""
     return [] if fits else [Prose.of(TOO_DEAR)]
 
 
@@ -148,15 +145,7 @@ def check_score(
 
 
 class NoiseChoice(NamedTuple):
-    """Noise of a score: by its largest cost, or as given; and the level of its intervals.
-
-    Attributes
-    ----------
-    epsilon : float, dict of str to float or None
-    share : float, dict of str to float, "rest" or None
-    sigma : float or None
-    level : float
-    """
+    """Noise of a score: by its largest cost, or as given; and the level of its intervals."""
 
     epsilon: Epsilon
     share: Share
@@ -196,7 +185,6 @@ class NoiseChoice(NamedTuple):
     def of_counts(
         self, accountant: PrivacyAccountant, n: int, n_columns: int
     ) -> tuple[NoisyCounts, Scope]:
-        """Choose the noise of counts of `n` people."""
         return self.choose(accountant, NoisyCounts, _DEFAULT_NOISE * math.sqrt(n) / 2, n_columns)
 
 

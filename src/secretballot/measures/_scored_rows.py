@@ -68,41 +68,27 @@ class TableScores(ScoredRows):
 
     @property
     def n(self) -> int:  # type: ignore[override]
-        """Number of rows, or owners."""
         return self.people.n
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Unit that is counted."""
         return self.people.unit
 
     def sum(self, function: ScoreSums) -> Floats:
-        """Compute sums over the people."""
         return function(self.y_true, self.y_pred, self.people)
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Refuse missing labels, and mostly other labels than the classes of a model."""
         check_foreign_labels(count_foreign(self.y_true, classes), classes)
 
 
 @dataclass(frozen=True)
 class PartScores(ScoredRows):
-    """Rows in parts, which are predicted where they are.
-
-    Attributes
-    ----------
-    buckets : Buckets
-    columns : list of str
-        Columns that the model reads.
-    targets : str or list of str
-    predict : callable
-        Function from a table to predictions, which holds nothing private.
-    """
+    """Rows in parts, which are predicted where they are."""
 
     buckets: Buckets
-    columns: list[str]
+    columns: list[str]  # that the model reads
     targets: str | list[str]
-    predict: Predict
+    predict: Predict  # holds nothing private
     note: Mapping[str, object]
 
     @classmethod
@@ -113,19 +99,16 @@ class PartScores(ScoredRows):
         predict: Predict,
         note: Mapping[str, object],
     ) -> PartScores:
-        """Bring the rows of each owner together."""
         names = [*parts.check_columns(columns), *parts.targets]
         buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
         return cls(buckets, columns, parts.y, predict, note)
 
     @property
     def n(self) -> int:  # type: ignore[override]
-        """Number of owners."""
         return self.buckets.n_owners
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Owners."""
         return "owner"
 
     def sum(self, function: ScoreSums) -> Floats:
@@ -134,19 +117,12 @@ class PartScores(ScoredRows):
         return np.asarray(sum(self.buckets.map_rows(compute)))
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Refuse missing labels, and mostly other labels than the classes of a model."""
-        count = partial(_bucket_foreign, classes, self.targets)
-        check_foreign_labels(np.asarray(sum(self.buckets.map_rows(count))), classes)
+        targets = self.targets
+        counts = self.buckets.map_rows(lambda rows: count_foreign(rows.frame[targets], classes))
+        check_foreign_labels(np.asarray(sum(counts)), classes)
 
     def close(self) -> None:
-        """Delete the rows that were exchanged."""
         self.buckets.delete()
-
-
-def _bucket_foreign(
-    classes: Classes, targets: str | list[str], rows: BucketRows
-) -> NDArray[np.intp]:
-    return count_foreign(rows.frame[targets], classes)
 
 
 def _bucket_sums(

@@ -14,7 +14,6 @@ from secretballot.tables._cells import read_numbers
 
 
 def check_target_bounds(target_bounds: object) -> tuple[float, float]:
-    """Return the declared bounds of the target, or raise ValueError."""
     if target_bounds is None:
         raise ValueError(
             "target_bounds=None: the range of targets must be known beforehand, and not be "
@@ -33,7 +32,6 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
 
 
 def check_column(values: object, name: str = "y") -> None:
-    """Refuse what is no column of values, one for each row."""
     check_unmasked(name, values)
     is_list = isinstance(values, list | tuple)
     if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):

@@ -105,7 +105,6 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
 
 
 def _stack_raw(bags: Sequence[Instances]) -> Instances:
-    """Return the instances of bags of any kind under each other."""
     check_columns(bags)
     first = bags[0]
     if all(sparse.issparse(bag) for bag in bags):
@@ -124,7 +123,6 @@ def _stack_raw(bags: Sequence[Instances]) -> Instances:
 
 
 def _split_rows(stacked: Instances, bags: Sequence[Instances]) -> list[Instances]:
-    """Return stacked rows as bags of the given sizes."""
     rows = stacked.tocsr() if sparse.issparse(stacked) and hasattr(stacked, "tocsr") else stacked
     ends = np.cumsum([_num_samples(bag) for bag in bags])
     return [

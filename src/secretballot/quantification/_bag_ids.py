@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_types import BagId, BagIndex, Integers
+from secretballot.tables._cells import missing_cells, object_array
 
 _MOST_QUOTED = 5
 
 
 def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[BagId], Integers]:
-    """Return the sorted distinct ids of a column, and the index of each instance's id.
-
-    `name` is that of the parameter, for error messages.
-    """
+    """Return the sorted distinct ids of a column, and the index of each instance's id."""
     check_unmasked(name, values)
     column = _to_column(values)
     if column.shape != (n_instances,):
@@ -26,7 +24,7 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
             f"{name} has shape {column.shape}, but there are {n_instances} instances; give each "
             "one id."
         )
-    rows = np.flatnonzero(_is_missing(column))
+    rows = np.flatnonzero(missing_cells(column))
     if rows.size:
         further = ", ..." if len(rows) > _MOST_QUOTED else ""
         quoted = ", ".join(map(str, rows[:_MOST_QUOTED])) + further
@@ -45,10 +43,9 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
 
 
 def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
-    """Return the bag ids of the rows of a table as a list; refuse missing and repeated ones."""
     # An object array keeps 1 and "1" apart.
-    column = _to_column(ids if hasattr(ids, "dtype") else object_array(ids))
-    missing = _is_missing(column)
+    column = _to_column(ids if hasattr(ids, "dtype") else object_array(list(ids)))
+    missing = missing_cells(column)
     if missing.any():
         raise ValueError(
             "proportions has a row whose bag is not named (row "
@@ -66,10 +63,7 @@ def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
 def match_rows(
     bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str = "raise"
 ) -> Integers:
-    """Return the row of each bag in a table.
-
-    Ids of one side alone are an error. With ``unused="drop"`` rows without instances are allowed.
-    """
+    """Return the row of each bag in a table; rows without instances are refused or dropped."""
     row_of = {bag: row for row, bag in enumerate(table_ids)}
     missing = [bag for bag in bag_ids if bag not in row_of]
     if missing:
@@ -102,7 +96,6 @@ def are_named(bag_ids: Sequence[BagId], table_ids: Sequence[BagId]) -> bool:
 
 
 def bag_rows(n_bags: int, key: BagIndex) -> Integers:
-    """Return the bags that an index selects: an integer, a slice, integers or a mask."""
     try:
         return np.atleast_1d(np.arange(n_bags)[key])
     except IndexError as error:
@@ -118,14 +111,6 @@ def _quote_bags(ids: Sequence[BagId]) -> str:
     return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{suffix}"
 
 
-def object_array(values: Iterable[object]) -> NDArray[np.object_]:
-    """Return values as an array that keeps their types."""
-    listed = list(values)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
-
-
 def array_of_values(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
     """Return values as an array; a list of texts and other values keeps their types.
 
@@ -134,7 +119,7 @@ def array_of_values(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]
     array = np.asarray(values)
     if hasattr(values, "dtype") or array.ndim != 1 or array.dtype.kind not in "US":
         return array
-    objects = object_array(values)  # type: ignore[arg-type]
+    objects = object_array(list(values))  # type: ignore[arg-type]
     return objects if len(set(map(type, objects))) > 1 else array
 
 
@@ -148,21 +133,6 @@ def _to_column(values: ArrayLike | Iterable[BagId]) -> NDArray[np.generic]:
         if kinds and all(hasattr(kind, "to_datetime64") or kind is np.datetime64 for kind in kinds):
             column = column.astype("datetime64[ns]")
     return column.astype("datetime64[ns]") if column.dtype.kind == "M" else column
-
-
-def _is_missing(column: NDArray[np.generic]) -> NDArray[np.bool_]:
-    if column.dtype.kind != "O":
-        return np.asarray(column != column)
-    missing = {bag for bag in set(column.tolist()) if bag is None or _differs_from_itself(bag)}
-    return np.array([bag in missing for bag in column.tolist()], dtype=bool)
-
-
-def _differs_from_itself(value: object) -> bool:
-    """Return True for NaN and NaT, and for the NA of pandas, which has no truth value."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return True
 
 
 def _to_list(column: NDArray[np.generic]) -> list[BagId]:

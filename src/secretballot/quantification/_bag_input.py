@@ -56,12 +56,10 @@ def _is_empty(bag: Instances) -> bool:
 
 
 def bag_names(X: BagSequence | Instances) -> Sequence[BagId] | None:
-    """Return the names of bags, or None if they have none."""
     return X.names if isinstance(X, Bags) else None
 
 
 def replace_instances(X: BagSequence, bags: Sequence[Instances]) -> Bags | list[Instances]:
-    """Return new instances of the same bags, as `Bags` if `X` is that."""
     return replace(X, X=tuple(bags)) if isinstance(X, Bags) else list(bags)
 
 
@@ -133,12 +131,10 @@ def check_magnitude(name: str, X: Matrix, scaler: str) -> None:
 
 
 def stack_bags(bags: Sequence[Matrix]) -> Matrix:
-    """Return the instances of all bags under each other."""
     if len(bags) == 1:
         return bags[0]
     return sparse.vstack(bags, format="csr") if sparse.issparse(bags[0]) else np.concatenate(bags)
 
 
 def bag_numbers(bags: Sequence[Matrix]) -> Integers:
-    """Return the number of the bag of each stacked instance."""
     return np.repeat(np.arange(len(bags)), [bag.shape[0] for bag in bags])

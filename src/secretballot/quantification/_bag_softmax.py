@@ -29,7 +29,6 @@ class SoftmaxWeights(NamedTuple):
 
     @property
     def stacked(self) -> Floats:
-        """Coefficients with the intercepts below them."""
         return np.vstack([self.coef, self.intercept])
 
     def logits(self, F: Matrix) -> Floats:

@@ -42,5 +42,4 @@ class Frame(Protocol):
 
 
 def is_frame(values: object) -> TypeGuard[Frame]:
-    """Return True for a data frame or series, without importing pandas."""
     return hasattr(values, "iloc")

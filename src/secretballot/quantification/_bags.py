@@ -289,7 +289,6 @@ class Bags:
 
 
 def _count_instances(X: Instances | None, y: ArrayLike | None) -> int:
-    """Return the number of rows of X and y, which must agree."""
     if y is None:
         if X is None:
             raise ValueError("X and y are both None; give instances, labels or both.")
@@ -322,7 +321,6 @@ def _check_no_labels(codes: Integers, labels: NDArray[np.generic]) -> None:
 
 
 def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, ArrayLike]:
-    """Return a data frame without one of its columns, and that column."""
     library = container_kind(X)
     if library not in ("pandas", "polars"):
         raise ValueError(

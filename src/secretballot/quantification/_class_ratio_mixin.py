@@ -111,7 +111,6 @@ class ClassRatioMixin(BagInputMixin):
         return self
 
     def _check_bags_like_fit(self, X: BagSequence) -> list[Matrix]:
-        """Return bags that have the columns of those of `fit`."""
         check_is_fitted(self)
         raw = list_bags(X)
         bags = check_bags(raw)

@@ -26,16 +26,12 @@ SUM_TOLERANCE = 1e-3
 
 
 class LabelProportions(NamedTuple):
-    """Label proportions of bags, with their classes and the covariance of their noise.
-
-    Without a covariance they are taken to be exact. `ids` are those of the rows of a table, if it
-    has some.
-    """
+    """Label proportions of bags; without a covariance of noise they are taken to be exact."""
 
     values: Floats
     classes: NDArray[np.generic]
     covariance: Floats | None
-    ids: list[BagId] | None = None
+    ids: list[BagId] | None = None  # of the rows of a table
 
     @property
     def mean(self) -> Floats:
@@ -57,7 +53,6 @@ class LabelProportions(NamedTuple):
             )
 
     def append(self, new: LabelProportions) -> LabelProportions:
-        """Return these proportions and those of further bags."""
         if len(self.classes) != len(new.classes) or (self.classes != new.classes).any():
             raise ValueError(
                 f"these bags have the classes {new.classes.tolist()!r}, but earlier ones had "
@@ -77,12 +72,10 @@ class LabelProportions(NamedTuple):
         return LabelProportions(values, self.classes, covariance)
 
     def take(self, bags: Integers) -> LabelProportions:
-        """Return the proportions of some bags, in this order."""
         covariance = None if self.covariance is None else self.covariance[bags]
         return LabelProportions(self.values[bags], self.classes, covariance)
 
     def match(self, ids: Sequence[BagId], *, unused: str = "raise") -> Integers:
-        """Return the rows of these bags, as `match_rows`; refuse a table without ids."""
         if self.ids is None:
             raise ValueError(
                 "proportions must say which bag each row is of: give PublishedProportions, a data "
@@ -91,7 +84,6 @@ class LabelProportions(NamedTuple):
         return match_rows(ids, self.ids, unused=unused)
 
     def reorder_classes(self, classes: NDArray[np.generic]) -> LabelProportions:
-        """Return the proportions with columns in the order of `classes`."""
         columns = class_columns("proportions", self.classes.tolist(), classes.tolist())
         covariance = self.covariance
         return LabelProportions(
@@ -112,10 +104,7 @@ def matrix_roots(covariance: Floats) -> Floats:
 
 
 def class_columns(name: str, columns: Sequence[Hashable], classes: Sequence[Hashable]) -> list[int]:
-    """Return the column of each class; columns that are only numbered are in order already.
-
-    `name` is that of the parameter, for error messages.
-    """
+    """Return the column of each class; columns that are only numbered are in order already."""
     if columns == classes or (
         columns == list(range(len(classes))) and set(columns) != set(classes)
     ):
@@ -135,13 +124,12 @@ def check_proportions(
     names: Sequence[BagId] | None = None,
     sizes: ArrayLike | None = None,
 ) -> LabelProportions:
-    """Return the proportions of a sequence of bags.
+    """Return the proportions of a sequence of bags; rows that don't sum to 1 are refused.
 
     Rows are matched by `names`, the ids of the bags, where both sides have them: numbers from 0 are
     no names, but for keys of a mapping. `covariance` is in the order of the rows of `proportions`.
-    With `sizes`, numbers of instances, proportions that look noisy are warned of.
-    Rows that don't sum to 1 are an error, and never normalised: a row of counts, or a class that
-    was left out, would go unnoticed.
+    With `sizes`, proportions that look noisy are warned of. Nothing is normalised: a row of counts,
+    or a class that was left out, would go unnoticed.
     """
     checked = read_table(proportions, covariance)
     by_key = isinstance(proportions, Mapping)
@@ -168,10 +156,7 @@ def proportions_by_id(
     n_instances: int,
     covariance: ArrayLike | None = None,
 ) -> tuple[Integers, LabelProportions]:
-    """Return the bag of each instance, and the proportions of the bags that have instances.
-
-    `covariance` is in the order of the rows of `proportions`, a table that names its rows.
-    """
+    """Return the bag of each instance, and the proportions of the bags that have instances."""
     ids, bag = encode_ids("bag_ids", bag_ids, n_instances)
     table = read_table(proportions, covariance)
     return bag, table.take(table.match(ids, unused="drop"))
@@ -180,7 +165,6 @@ def proportions_by_id(
 def read_table(
     proportions: ProportionsTable, covariance: ArrayLike | None = None
 ) -> LabelProportions:
-    """Return the proportions of a table, in its own order."""
     if isinstance(proportions, PublishedProportions):
         values, classes = proportions.proportions, np.asarray(proportions.classes)
         covariance = proportions.covariance() if covariance is None else covariance
@@ -225,7 +209,6 @@ def _row_ids(table: ProportionsTable) -> list[BagId] | None:
 
 
 def _read_numbers(proportions: ProportionsTable) -> Floats:
-    """Return a table as an array with a column for each class."""
     check_unmasked("y", proportions)
     table = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
     try:

@@ -49,17 +49,13 @@ def fit_signed(gram: Floats, cross: Floats, inverse: Floats, fallback: Floats) -
 
 
 def class_directions(gram: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues, ascending, and eigenvectors of class means over directions of sum zero.
-
-    The eigenvalues are squared distances of mixtures of classes.
-    """
+    """Return eigenvalues, ascending, and eigenvectors of class means over sum-zero directions."""
     basis = sum_zero_basis(len(gram))
     values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
     return values, basis @ vectors
 
 
 def distance_rounding(gram: Floats) -> float:
-    """Return the rounding error of squared distances, never 0."""
     return max(float(np.abs(gram).max()) * _ROUNDING, 1e-290)
 
 

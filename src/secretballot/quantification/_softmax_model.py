@@ -31,16 +31,15 @@ _POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 
 
 class SoftmaxModel(NamedTuple):
-    """A trained softmax: its feature map, the number of its bandwidth, and its weights."""
+    """A trained softmax."""
 
     features: KernelFeatures
-    number: int
+    number: int  # of its bandwidth
     gamma: float | None
     alpha: float
     weights: SoftmaxWeights
 
     def logits(self, X: Matrix) -> Floats:
-        """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
         return self.weights.logits(self.features.table(X, self.number))
 
     def sharpened(self, sharpness: float, prior: Floats) -> SoftmaxModel:
@@ -52,8 +51,6 @@ class SoftmaxModel(NamedTuple):
 
 
 class SoftmaxFit(NamedTuple):
-    """A model with its training data: features, bags, lifts and overall class ratios."""
-
     model: SoftmaxModel
     F: Matrix
     bag: Integers
@@ -113,7 +110,7 @@ class BagSoftmaxMixin:
         lifts: Floats,
         rng: np.random.Generator,
     ) -> tuple[int, float]:
-        """Return the number of the bandwidth, and the penalty, that held-out instances choose.
+        """Choose the number of the bandwidth, and the penalty, by held-out instances.
 
         The penalty is the largest that is within one standard error of the likeliest.
         """
@@ -173,7 +170,6 @@ class BagSoftmaxMixin:
 
 
 def n_repeats(n_instances: int, most: int) -> int:
-    """Return the number of repeats by which enough instances are held out."""
     return int(np.clip(-(-_ENOUGH // max(n_instances, 1)), 1, most))
 
 

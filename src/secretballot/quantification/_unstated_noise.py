@@ -20,10 +20,7 @@ _ROUNDING = 1e-7
 
 
 def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> None:
-    """Warn of proportions, shape (n_bags, n_classes), that can't be exact.
-
-    `sizes` are the numbers of instances; None if the proportions are also of other instances.
-    """
+    """Warn of proportions that can't be exact; no sizes if they are also of other instances."""
     sign = _sign_of_noise(values, sizes)
     if sign is not None:
         warn(

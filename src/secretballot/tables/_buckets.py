@@ -42,29 +42,16 @@ T = TypeVar("T")
 
 
 class BucketRows(NamedTuple):
-    """Rows of a bucket, on a worker.
-
-    Attributes
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-    hashes : ndarray of shape (n_rows,)
-        Hash of each row's owner.
-    levels : ndarray of shape (n_rows,) or None
-        Position of each owner's level.
-    teachers : ndarray of shape (n_rows,) or None
-        Teacher of each row. A row is there once for each of its teachers.
-    is_first : ndarray of shape (n_rows,) or None
-        True for the rows of one of an owner's teachers.
-    """
+    """Rows of a bucket, on a worker."""
 
     frame: pd.DataFrame
-    hashes: NDArray[np.uint64]
-    levels: NDArray[np.integer[Any]] | None = None
+    hashes: NDArray[np.uint64]  # of each row's owner
+    levels: NDArray[np.integer[Any]] | None = None  # position of each owner's level
+    #: of each row, which is there once for each of its teachers
     teachers: NDArray[np.integer[Any]] | None = None
-    is_first: NDArray[np.bool_] | None = None
+    is_first: NDArray[np.bool_] | None = None  # True for the rows of one of an owner's teachers
 
     def once(self) -> BucketRows:
-        """Return each row once, over all buckets."""
         if self.is_first is None or self.is_first.all():
             return self
         return BucketRows(self.frame[self.is_first], self.hashes[self.is_first])
@@ -72,24 +59,13 @@ class BucketRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Buckets:
-    """Rows of all parts, brought together by owner.
-
-    Attributes
-    ----------
-    engine : Engine
-    folder : PrivateFolder
-    exchange : Exchange
-    n_owners : int
-        Number of owners: public.
-    filled : list of int
-        Buckets that have rows.
-    """
+    """Rows of all parts, brought together by owner."""
 
     engine: Engine
     folder: PrivateFolder
     exchange: Exchange
-    n_owners: int
-    filled: list[int]
+    n_owners: int  # public
+    filled: list[int]  # numbers of the buckets that have rows
 
     @classmethod
     def of(
@@ -100,20 +76,7 @@ class Buckets:
         division: Division | None = None,
         levels: tuple[str, ...] = (),
     ) -> Buckets:
-        """Bring the rows of each owner together; the caller deletes them.
-
-        Parameters
-        ----------
-        parts : PrivateParts
-        names : list of str
-            Columns that are read, those of targets too.
-        key : bytes
-            Key of the hash of owners.
-        division : Division or None
-            Division of owners among teachers.
-        levels : tuple of str
-            Names of the levels in the parts' column of budgets. None: it is not read.
-        """
+        """Bring the rows of each owner together; the caller deletes them."""
         if parts.owners is None:
             raise ValueError(
                 "owners=None: rows in parts are counted by owner. Give owners=, the column of "
@@ -145,12 +108,9 @@ class Buckets:
         filled = [bucket for bucket, n_present in sorted(counts.items()) if n_present]
         return cls(parts._engine, folder, exchange, n_owners, filled)
 
-    def map_filled(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
-        """Yield the results of a function of the numbers of buckets that have rows.
-
-        They come in any order.
-        """
-        return self._map(partial(_of_filled, function, self.filled), len(self.filled), what)
+    def map_filled(self, function: Callable[[int], T]) -> Iterator[T]:
+        """Yield a function's results for the numbers of buckets that have rows, in any order."""
+        return self._map(partial(_of_filled, function, self.filled), len(self.filled))
 
     def count_levels(self) -> NDArray[np.intp]:
         """Count the owners of each level: public."""
@@ -158,25 +118,22 @@ class Buckets:
         count = partial(count_levels, n_levels=len(self.exchange.budgets.levels))
         return np.asarray(sum(self.map_rows(count)))
 
-    def map_all(self, function: Callable[[int], T], what: str = "bucket") -> Iterator[T]:
-        """Yield the results of a function of the numbers of all buckets, in any order."""
-        return self._map(function, self.exchange.n_buckets, what)
+    def map_all(self, function: Callable[[int], T]) -> Iterator[T]:
+        return self._map(function, self.exchange.n_buckets)
 
     def map_rows(self, function: Callable[[BucketRows], T]) -> Iterator[T]:
-        """Yield the results of a function of the rows of buckets, in any order."""
+        """Yield a function's results for the rows of each bucket, in any order."""
         return self.map_filled(partial(_on_rows, function, self.exchange))
 
-    def _map(self, function: Callable[[int], T], n_tasks: int, what: str) -> Iterator[T]:
-        results = map_tasks(self.engine, self.folder.path, function, n_tasks, what)
+    def _map(self, function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
+        results = map_tasks(self.engine, self.folder.path, function, n_tasks, "bucket")
         return (result for _, result in results)
 
     def delete(self) -> None:
-        """Delete all rows that were written."""
         self.folder.delete()
 
 
 def read_bucket(exchange: Exchange, bucket: int) -> BucketRows:
-    """Read the rows of one bucket."""
     import pandas as pd
 
     table = exchange.read_bucket(bucket)
@@ -212,7 +169,6 @@ def frame_of(table: pa.Table | pa.RecordBatch) -> pd.DataFrame:
 
 
 def count_owners(exchange: Exchange, bucket: int) -> int:
-    """Count the owners of one bucket."""
     table = exchange.read_bucket(bucket)
     if table is None:
         return 0
@@ -221,7 +177,6 @@ def count_owners(exchange: Exchange, bucket: int) -> int:
 
 
 def count_levels(rows: BucketRows, n_levels: int) -> NDArray[np.intp]:
-    """Count the owners of one bucket by level; refuse an owner of two levels."""
     assert rows.levels is not None
     owners, numbers = np.unique(rows.hashes, return_inverse=True)
     level_of = np.empty(len(owners), dtype=np.intp)
@@ -241,11 +196,9 @@ def _choose_n_buckets(parts: PrivateParts, division: Division | None) -> int:
 
 
 def _write(exchange: Exchange, engine: Engine, listed_kind: str = "") -> bool:
-    """Write all parts into buckets; return True if ids of owners are all in one form.
-
-    `listed_kind` is that of the public list's ids, if any.
-    """
-    exchange.make_folders()
+    """Write all parts into buckets; return True if ids of owners are all in one form."""
+    for bucket in range(exchange.n_buckets):
+        os.makedirs(exchange.bucket_folder(bucket), mode=0o700)
     kinds, forms, n_rows, n_left_out = {listed_kind}, frozenset(ID_FORMS), 0, 0
     n_parts = len(exchange.paths)
     for _, part in map_tasks(engine, exchange.folder, exchange.write_part, n_parts, "part"):

@@ -26,7 +26,6 @@ _REAL = "biuf"
 
 
 def is_missing(cell: object) -> bool:
-    """Return whether a cell is None, NaN, NaT or NA."""
     if cell is None:
         return True
     if isinstance(cell, str):
@@ -38,12 +37,7 @@ def is_missing(cell: object) -> bool:
 
 
 def column_cells(values: Any) -> NDArray[Any]:
-    """Return a column as an array of real numbers, or of objects.
-
-    Parameters
-    ----------
-    values : ndarray, sequence, or column of a data frame
-    """
+    """Return a column as an array of real numbers, or of objects."""
     if isinstance(values, np.ndarray):
         return values if values.dtype.kind in _REAL else _as_objects(values)
     dtype: Any = getattr(values, "dtype", None)
@@ -52,7 +46,7 @@ def column_cells(values: Any) -> NDArray[Any]:
     if hasattr(values, "astype"):  # pandas
         if hasattr(dtype, "categories") and hasattr(values, "cat"):
             categories = [*each_cell(values.cat.categories), None]
-            return _object_array(categories)[values.cat.codes.to_numpy()]
+            return object_array(categories)[values.cat.codes.to_numpy()]
         if getattr(dtype, "kind", "") in "iuf":  # numbers with NA
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
         return each_cell(values)
@@ -62,7 +56,6 @@ def column_cells(values: Any) -> NDArray[Any]:
 
 
 def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
-    """Return the mask of missing cells of a column: None, NaN, NaT or NA."""
     cells = column_cells(values)
     if cells.dtype.kind in _REAL:
         return np.asarray(np.isnan(cells))
@@ -71,7 +64,7 @@ def missing_cells(values: ArrayLike) -> NDArray[np.bool_]:
 
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     # Times one by one: `astype` makes integers of those finer than microseconds.
-    return _object_array(values) if values.dtype.kind in "mM" else values.astype(object)
+    return object_array(values) if values.dtype.kind in "mM" else values.astype(object)
 
 
 def each_cell(values: Any) -> NDArray[Any]:
@@ -80,7 +73,7 @@ def each_cell(values: Any) -> NDArray[Any]:
         # Types of Arrow make lists of lists one by one, and arrays of all together.
         if hasattr(values, "astype") and not hasattr(values.dtype, "pyarrow_dtype"):  # pandas
             return _as_objects(values.astype(object).to_numpy())
-        return _object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
+        return object_array(values.to_pylist() if hasattr(values, "to_pylist") else values)
     except BaseException as error:
         check_of_cell(error)
     by_position = getattr(values, "iloc", values)
@@ -102,7 +95,7 @@ def check_of_cell(error: BaseException) -> None:
         raise error
 
 
-def _object_array(values: Any) -> NDArray[Any]:
+def object_array(values: Any) -> NDArray[Any]:
     cells = np.empty(len(values), dtype=object)
     for index, cell in enumerate(values):
         cells[index] = cell
@@ -112,8 +105,7 @@ def _object_array(values: Any) -> NDArray[Any]:
 def read_numbers(values: ArrayLike) -> NDArray[np.float64]:
     """Read a column as finite numbers; NaN where a cell is no number.
 
-    Texts of numbers are numbers, because one other text makes texts of a whole column; those of
-    booleans are 1 and 0, as booleans are.
+    Texts of numbers are numbers: one other text makes texts of a whole column. So are booleans.
     """
     cells = column_cells(values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -160,10 +152,7 @@ def boolean_texts(values: ArrayLike) -> tuple[str, ...]:
 
 
 def text_finder(values: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
-    """Return a function that finds a text in a mapping: itself, or another of the same boolean.
-
-    The function's second argument is its answer for all other texts.
-    """
+    """Return a function that finds a text, or another text of the same boolean, in a mapping."""
     booleans: dict[bool | None, T] = {}
     for text, value in values.items():
         if (boolean := _boolean(text)) is not None:
@@ -176,10 +165,7 @@ def text_finder(values: Mapping[str | None, T]) -> Callable[[str | None, T], T]:
 
 
 def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[Any]:
-    """Read a column as an array of texts, with None where a cell is missing.
-
-    Booleans have the texts of `booleans`, if there are any.
-    """
+    """Read a column as texts, None where missing; booleans get the texts of `booleans`."""
     coded = read_coded_texts(values)
     find = text_finder({cell_text(text): cell_text(text) for text in booleans})
     texts = [find(text, text) for text in coded.texts]
@@ -187,31 +173,19 @@ def read_texts(values: ArrayLike, booleans: Sequence[Hashable] = ()) -> NDArray[
 
 
 class CodedTexts(NamedTuple):
-    """A column of texts by the positions of its cells in a list of texts.
-
-    Attributes
-    ----------
-    texts : list of str or None
-        Texts, which may repeat; None for a missing cell.
-    codes : ndarray of shape (n_rows,)
-        Position of each cell's text.
-    """
+    """Texts of a column, which may repeat (None: missing), and the position of each cell's text."""
 
     texts: list[str | None]
     codes: NDArray[np.intp]
 
     def positions(self, known: Mapping[str | None, int], other: int) -> NDArray[np.intp]:
-        """Return the number that a mapping gives to each cell's text; `other` without one.
-
-        Booleans are found in each of their texts (see `text_finder`).
-        """
+        """Look up the number of each cell's text, or boolean; `other` without one."""
         find = text_finder(known)
         table = np.array([find(text, other) for text in self.texts], dtype=np.intp)
         return np.asarray(table[self.codes])
 
 
 def read_coded_texts(values: ArrayLike) -> CodedTexts:
-    """Read a column as its different texts and their positions."""
     column: Any = values
     if hasattr(getattr(column, "cat", None), "codes"):  # pandas; -1 is a missing cell
         texts = _texts([*each_cell(column.cat.categories), None])
@@ -301,7 +275,12 @@ def _below_microseconds(cell: Any) -> int:
 
 def read_objects(values: ArrayLike) -> NDArray[Any]:
     """Read a column as objects; numbers as integers where they are whole, else as floats."""
-    return _map_cells(_plain, column_cells(values))
+    cells = column_cells(values)
+    out = np.empty(len(cells), dtype=object)
+    for index, cell in enumerate(cells.tolist() if cells.dtype.kind != "O" else cells):
+        with suppress(Exception):  # an object that can't be compared or converted
+            out[index] = _plain(cell)
+    return out
 
 
 def _plain(cell: object) -> Any:
@@ -310,7 +289,7 @@ def _plain(cell: object) -> Any:
     if isinstance(cell, complex | np.complexfloating):
         return _plain(cell.real) if cell.imag == 0 else cell
     if hasattr(cell, "as_unit"):  # a time of pandas, in the unit of its column
-        return _in_canonical_unit(cell)
+        return in_canonical_unit(cell)
     if isinstance(cell, np.timedelta64) or not isinstance(cell, int | float | np.number):
         return cell
     try:
@@ -320,7 +299,7 @@ def _plain(cell: object) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _in_canonical_unit(cell: Any) -> Any:
+def in_canonical_unit(cell: Any) -> Any:
     if is_missing(cell):
         return None
     fine = getattr(cell, "nanosecond", 0) or getattr(cell, "nanoseconds", 0)
@@ -330,32 +309,11 @@ def _in_canonical_unit(cell: Any) -> Any:
         return cell.as_unit("s")
 
 
-def _map_cells(function: Callable[[Any], Any], cells: NDArray[Any]) -> NDArray[Any]:
-    out = np.empty(len(cells), dtype=object)
-    for index, cell in enumerate(cells.tolist() if cells.dtype.kind != "O" else cells):
-        with suppress(Exception):  # an object that can't be compared or converted
-            out[index] = function(cell)
-    return out
-
-
-def read_times(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as ``datetime64`` of a unit; NaT where a cell is no time.
-
-    Times with a zone are converted to UTC, and texts are read as ISO 8601.
-    """
-    return _read_time_type(values, dtype, _time)
-
-
 def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
-    """Read a column of times as days since 1970, or of durations as days; NaN where it has none.
+    """Read times as days since 1970, or durations as days; NaN where a cell is none.
 
-    Times with a zone are converted to UTC, a period is its start, and texts are read as ISO 8601.
+    Times with a zone are converted to UTC, a period is its start, texts are read as ISO 8601.
     Numbers are days, whatever type the column has: what was read is read again as it is.
-
-    Parameters
-    ----------
-    values : ndarray, sequence, or column of a data frame
-    kind : {"time", "duration"}
     """
     column: Any = values
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:  # pandas
@@ -395,12 +353,8 @@ def date_text(number: float) -> str:
     return str(minutes).removesuffix("T00:00")
 
 
-def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as ``timedelta64`` of a unit; NaT where a cell is no duration."""
-    return _read_time_type(values, dtype, _duration)
-
-
-def _read_time_type(values: Any, dtype: np.dtype[Any], read: Callable[[Any], Any]) -> NDArray[Any]:
+def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none."""
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if getattr(values, "dtype", None) == dtype:
@@ -411,7 +365,7 @@ def _read_time_type(values: Any, dtype: np.dtype[Any], read: Callable[[Any], Any
         if is_missing(cell):
             continue
         try:
-            exact = read(cell)
+            exact = _time(cell) if dtype.kind == "M" else _duration(cell)
             cast = exact.astype(dtype)
             # A cast beyond the range of the unit gives another time.
             if cast.astype(f"{dtype.kind}8[D]") == exact.astype(f"{dtype.kind}8[D]"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +53,6 @@ def cells_outside(
 
 
 def _columns(schema: RowSchema, X: ArrayLike, positions: Sequence[int]) -> Iterable[ArrayLike]:
-    """Return columns of a table in the public order; those of a sparse one are made one by one."""
     if issparse(X):
         return sparse_columns(X, positions)
     columns = schema.match_columns(X)
@@ -76,13 +74,10 @@ def _outside(
         outside = ~((cells >= shown.min()) & (cells <= shown.max()))
     else:
         shown = read_texts(public)[~unknown]
-        if declared is None and _new_category_share(shown) > _NEW_CATEGORY_SHARE:
-            return np.zeros(len(missing), dtype=bool)  # free text, or names
+        if declared is None:
+            _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
+            if (counts == 1).sum() / max(len(shown), 1) > _NEW_CATEGORY_SHARE:
+                return np.zeros(len(missing), dtype=bool)  # free text, or names
         public_texts = {*shown, *map(cell_text, declared or [])}
         outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
     return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
-
-
-def _new_category_share(shown: NDArray[Any]) -> float:
-    _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
-    return float((counts == 1).sum() / max(len(shown), 1))

@@ -18,16 +18,9 @@ def read_bounds(
     bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None,
     names: Sequence[Hashable],
 ) -> Bounds:
-    """Read the bounds of columns, or raise ValueError; columns without bounds are left out.
+    """Read the bounds of columns of numbers; times and durations as days.
 
-    Times and durations are read as days.
-
-    Parameters
-    ----------
-    bounds : pair, array-like of shape (n_columns, 2), dict or None
-        (low, high) of all columns, of each, or by column.
-    names : sequence
-        Columns of numbers.
+    `bounds` are a pair for all columns, one for each, or a dict of them.
     """
     by_column = _bounds_by_column(bounds, names)
     for name in by_column:
@@ -103,7 +96,6 @@ def _numbers_of(pair: ArrayLike) -> tuple[float, float]:
 
 
 def _days_of(pair: object, *kinds: str) -> tuple[float, float] | None:
-    """Return bounds of times or durations as days; None if they are neither."""
     if not isinstance(pair, list | tuple | np.ndarray) or np.shape(pair) != (2,):
         return None
     cells = np.empty(2, dtype=object)

@@ -21,7 +21,6 @@ from secretballot.tables._cells import (
     read_booleans,
     read_coded_texts,
     read_days,
-    read_durations,
     read_numbers,
     read_objects,
     read_texts,
@@ -51,58 +50,27 @@ _DAYS = {
 class ColumnSchema:
     """Kind and type of the cells of one public column.
 
-    Attributes
-    ----------
-    name : object
-        Name of the column, or its position in an array.
-    kind : {"number", "boolean", "time", "duration", "category", "text", "object"}
-    exact : dtype or None
-        NumPy type of numbers, times and durations.
-    dtype : object
-        The column's type, in its own library.
-    categories : tuple
-        Categories that public rows show, or that were declared; of texts, those of a column of
-        booleans.
-    ordered : bool
-        Whether categories have an order.
-    n_left_out : int
-        Number of categories of the public type that no public row shows.
-    days : {"time", "duration", ""}
-        Times or durations that are read as numbers of days.
-    nullable : bool
-        Whether some public cells are missing.
-    fill_value : object
-        Replacement of a missing private cell where no public cell is missing: the public median, or
-        the most frequent value. None for categories and other objects, which stay missing.
-
     One schema describes all columns of an array of numbers; `nullable` and `fill_value` are arrays
     then.
     """
 
-    name: Hashable
-    kind: str
-    exact: np.dtype[Any] | None
-    dtype: Any
-    categories: tuple[Hashable, ...] = ()
+    name: Hashable  # or position in an array
+    kind: str  # "number", "boolean", "time", "duration", "category", "text" or "object"
+    exact: np.dtype[Any] | None  # NumPy type of numbers, times and durations
+    dtype: Any  # in the column's own library
+    categories: tuple[Hashable, ...] = ()  # shown by public rows, or declared; texts of booleans
     ordered: bool = False
-    n_left_out: int = 0
-    days: str = ""
-    nullable: Any = False
+    n_left_out: int = 0  # categories of the public type that no public row shows
+    days: str = ""  # "time" or "duration", if read as numbers of days
+    nullable: Any = False  # True if some public cells are missing
+    #: of missing private cells where no public cell is missing; None: they stay missing
     fill_value: Any = None
 
     @classmethod
     def of(
         cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None = None
     ) -> ColumnSchema:
-        """Describe a public column.
-
-        Parameters
-        ----------
-        name : object
-        values : ndarray, sequence, or column of a data frame
-        declared : sequence, default=None
-            Categories that are public, whether rows show them or not.
-        """
+        """Describe a public column; declared categories are public, shown by rows or not."""
         dtype = getattr(values, "dtype", np.dtype(object))
         listed = _listed_categories(values, dtype)
         if listed is None:
@@ -129,7 +97,6 @@ class ColumnSchema:
 
     @classmethod
     def of_numbers(cls, X_public: Any) -> ColumnSchema:
-        """Describe all columns of an array of numbers, or of a sparse one, at once."""
         sparse, dtype = issparse(X_public), X_public.dtype
         kind = _KINDS[dtype.kind]
         column = cls(None, kind, None if kind == "boolean" else dtype, dtype)
@@ -157,10 +124,7 @@ class ColumnSchema:
         nullable: bool = False,
         days: str = "",
     ) -> ColumnSchema:
-        """Describe a column of numbers or texts, any of which may be missing.
-
-        Missing cells are no misfits if it is nullable. Times or durations are numbers of days.
-        """
+        """Describe a column of numbers (days of times or durations) or texts, maybe missing."""
         if container == "polars":
             polars = sys.modules["polars"]
             dtype = polars.Float64 if number else polars.String
@@ -181,11 +145,8 @@ class ColumnSchema:
     def plain(self, values: ArrayLike) -> NDArray[Any]:
         """Return the cells of a column of any type in a plain form; misfits are missing.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Numbers and booleans as floats, missing ones NaN; times with NaT; categories as codes,
-            missing ones -1; texts and other objects with None.
+        Numbers and booleans are floats, missing ones NaN; times have NaT; categories are codes,
+        missing ones -1; texts and other objects have None.
         """
         if self.days:
             return read_days(values, self.days)
@@ -195,9 +156,13 @@ class ColumnSchema:
             return read_booleans(values)
         if self.kind in ("time", "duration"):
             assert self.exact is not None
-            read = read_times if self.kind == "time" else read_durations
-            times = read(values, self.exact)
-            return _as_python(times) if hasattr(self.dtype, "is_temporal") else times
+            times = read_times(values, self.exact)
+            if not hasattr(self.dtype, "is_temporal"):
+                return times
+            # Of polars, those that Python can't hold are missing.
+            days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
+            least, most = _DAYS[times.dtype.kind]
+            return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
         if self.kind == "category":
             return read_coded_texts(values).positions(self._category_codes, -1)
         if self.kind == "text":
@@ -206,7 +171,6 @@ class ColumnSchema:
         return read_objects(values)
 
     def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return the mask of missing cells."""
         if self.kind in ("number", "boolean"):
             return np.asarray(np.isnan(plain))
         if self.kind in ("time", "duration"):
@@ -218,10 +182,7 @@ class ColumnSchema:
         return np.fromiter(map(is_missing, plain), bool, len(plain))
 
     def fill_missing(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        """Replace missing cells by the fill value, if the column has one.
-
-        Many estimators take no missing value, and need none where no public cell is missing.
-        """
+        """Replace missing cells by the fill value, if any: many estimators take none missing."""
         if self.fill_value is None or not missing.any():
             return plain
         plain = plain.copy()
@@ -229,7 +190,6 @@ class ColumnSchema:
         return plain
 
     def _typical_value(self, public: NDArray[Any]) -> Any:
-        """Return the most frequent value, or the median of numbers and times."""
         if self.kind in ("boolean", "text"):
             values, counts = np.unique(public, return_counts=True)
             return values[counts.argmax()]
@@ -256,7 +216,7 @@ def _listed_categories(values: ArrayLike, dtype: Any) -> list[Hashable] | None:
 def _shown_categories(
     listed: Sequence[Hashable], shown: NDArray[Any], declared: Sequence[Hashable] | None
 ) -> tuple[Hashable, ...]:
-    """Return the categories of a public column that public rows show, or that were declared.
+    """Return the categories that public rows show, or that were declared.
 
     A type may list categories of private rows: those of a table that was cast before it was split.
     """
@@ -268,12 +228,10 @@ def _shown_categories(
 
 
 def dense_type(dtype: Any) -> Any:
-    """Return the type of the cells of a sparse column of pandas; other types as they are."""
     return dtype.subtype if type(dtype).__name__ == "SparseDtype" else dtype
 
 
 def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
-    """Return the kind of a public column without categories, and its NumPy type."""
     dtype = dense_type(dtype)
     if not hasattr(dtype, "kind"):
         return _kind_of_polars(values, dtype)
@@ -308,7 +266,6 @@ def _kind_of_polars(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] |
 
 
 def _kind_of_objects(values: ArrayLike) -> tuple[str, np.dtype[Any] | None]:
-    """Return the common kind of all cells of a public column of objects."""
     kinds = {_kind_of_cell(cell) for cell in column_cells(values) if not is_missing(cell)}
     if kinds <= {"integer", "float"} and kinds:
         return "number", np.dtype(np.float64 if "float" in kinds else np.int64)
@@ -324,13 +281,6 @@ def _kind_of_cell(cell: Any) -> str:
         return "float"
     is_integer = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
     return "integer" if is_integer and -(2**53) <= cell <= 2**53 else "object"
-
-
-def _as_python(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times, or durations, of which those that Python can't hold are missing."""
-    days = times.astype(f"{times.dtype.kind}8[D]").astype(np.int64)
-    least, most = _DAYS[times.dtype.kind]
-    return np.where((days >= least) & (days <= most), times, np.array("NaT", times.dtype))
 
 
 def _encodable(texts: NDArray[Any]) -> NDArray[Any]:

@@ -45,6 +45,5 @@ def _copy_frame(X: Any) -> Any:
 
 
 def _all_immutable(cells: ArrayLike) -> bool:
-    """Return whether all cells are immutable."""
     kinds = set(map(type, np.asarray(cells, dtype=object).ravel()))
     return all(issubclass(kind, _IMMUTABLE) for kind in kinds)

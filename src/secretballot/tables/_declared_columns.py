@@ -24,14 +24,7 @@ _KINDS = {
 
 
 def check_kind_of_bounds(name: Hashable, days: str, declared_days: str) -> None:
-    """Raise ValueError if a public column is a time or duration, and its bounds are not.
-
-    Parameters
-    ----------
-    name : hashable
-    days, declared_days : {"time", "duration", ""}
-        Kind of the public column, and of its declared bounds; "" for numbers.
-    """
+    """Refuse bounds of a public column of times or durations that are none, or the reverse."""
     if days == declared_days:
         return
     pair = f"{days}s, such as {_KINDS[days]}" if days else "numbers, (low, high)"
@@ -47,17 +40,9 @@ def check_readable_numbers(
     as_read: Mapping[Hashable, ArrayLike],
     bounds: Mapping[Hashable, tuple[float, float]],
 ) -> None:
-    """Raise ValueError if not one cell of a column with declared bounds can be read as a number.
+    """Refuse columns with declared bounds of which no cell (private, as read) is a number.
 
     Such a table is malformed. Cells are not compared with the bounds here: that costs budget.
-
-    Parameters
-    ----------
-    cells : mapping of column to array-like of shape (n_rows,)
-        Private cells.
-    as_read : mapping of column to array-like of shape (n_rows,)
-        The same, as numbers or texts.
-    bounds : mapping of column to (low, high)
     """
     refuse_unreadable(bounds, count_readable(cells, as_read, bounds))
 
@@ -67,19 +52,7 @@ def count_readable(
     as_read: Mapping[Hashable, ArrayLike],
     bounds: Mapping[Hashable, tuple[float, float]],
 ) -> NDArray[np.intp]:
-    """Count the numbers among the private cells of columns, and the cells that are not missing.
-
-    Without numbers, the times and the durations are counted too.
-
-    Parameters
-    ----------
-    cells, as_read, bounds
-        As for `check_readable_numbers`.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, 4)
-    """
+    """Count, by column, numbers and present cells; without numbers, times and durations."""
     counts = np.zeros((len(bounds), 2 + len(_KINDS)), dtype=np.intp)
     for row, name in zip(counts, bounds, strict=True):
         row[0] = np.isfinite(read_numbers(as_read[name])).sum()
@@ -117,16 +90,9 @@ def undeclared_cells(
     bounds: Mapping[Hashable, tuple[float, float]],
     categories: Mapping[Hashable, Sequence[Hashable]],
 ) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
-    """Yield, column by column, the mask of private cells that are not what was declared.
+    """Yield, by column, the mask of private cells beyond their bounds or declared categories.
 
-    Numbers are outside beyond their bounds, and where they can't be read; texts if they are no
-    declared category. Missing cells are not outside. A row's mask depends on that row alone.
-
-    Parameters
-    ----------
-    cells, as_read, bounds
-        As for `check_readable_numbers`.
-    categories : mapping of column to sequence
+    Numbers that can't be read are outside, missing cells are not. A row's mask depends on it alone.
     """
     for name, (low, high) in bounds.items():
         x = read_numbers(as_read[name])

@@ -28,35 +28,20 @@ class Engine(Protocol):
 
 
 class JoblibEngine:
-    """Tasks in processes of this machine, or by joblib's present backend.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-    """
-
-    def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
+    """Tasks in processes of this machine, or by joblib's present backend."""
 
     def map(self, function: Callable[[int], object], n_tasks: int) -> Iterator[object]:
-        """Yield the results of tasks."""
-        run = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        run = Parallel(n_jobs=None, return_as="generator_unordered")
         return cast("Iterator[object]", run(delayed(function)(index) for index in range(n_tasks)))
 
 
 class DaskEngine:
-    """Tasks on the workers of a Dask cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Tasks on the workers of a Dask cluster, by its `distributed.Client`."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
 
     def map(self, function: Callable[[int], object], n_tasks: int) -> Iterator[object]:
-        """Yield the results of tasks."""
         from distributed import as_completed
 
         # Keys are shown by the dashboard.
@@ -71,12 +56,7 @@ class DaskEngine:
 
 
 class SparkEngine:
-    """Tasks on the executors of Spark, also through Spark Connect.
-
-    Parameters
-    ----------
-    session : pyspark.sql.SparkSession
-    """
+    """Tasks on the executors of a Spark session, also through Spark Connect."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -101,7 +81,6 @@ _OF_PACKAGE: dict[str, Callable[[Any], Engine]] = {
 
 
 def as_engine(engine: object) -> Engine:
-    """Return the engine of a Dask client, of a Spark session, or of this machine for None."""
     if engine is None:
         return JoblibEngine()
     of_package = _OF_PACKAGE.get(type(engine).__module__.partition(".")[0])

@@ -32,7 +32,7 @@ _BATCH_ROWS = 2**16
 
 
 class PartSummary(NamedTuple):
-    """Summary of a part for the client: kind and forms of its owners' ids, and numbers of rows."""
+    """Kind and forms of a part's owner ids, and numbers of rows, for the client."""
 
     kind: str
     forms: frozenset[str]
@@ -42,15 +42,7 @@ class PartSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """Division of owners among teachers. All rows of a teacher go to one bucket.
-
-    Attributes
-    ----------
-    n_teachers : int
-    assign : callable
-        Function from hashes of owners, and the positions of their levels, to the rows of each
-        teacher. An owner may have several teachers.
-    """
+    """Division of owners, who may have several teachers; a teacher's rows go to one bucket."""
 
     n_teachers: int
     assign: Assign
@@ -58,20 +50,12 @@ class Division:
 
 @dataclass(frozen=True)
 class LevelColumn:
-    """Column of the owners' privacy levels.
-
-    Attributes
-    ----------
-    name : str
-    levels : tuple of str
-        Names of the levels, which are stored by position.
-    """
+    """Column of the owners' privacy levels, which are stored by position in `levels`."""
 
     name: str
     levels: tuple[str, ...]
 
     def positions(self, batch: pa.RecordBatch) -> NDArray[np.intp]:
-        """Return the position of each row's level."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -92,44 +76,23 @@ class Exchange:
 
     A bucket is a folder with one file for each part, which is written under another name first: a
     task that is run twice writes the same file.
-
-    Attributes
-    ----------
-    paths : list of str
-        Parquet files, one a part.
-    folder : str
-    columns : list of str
-        Columns that are kept.
-    types : dict of str to DataType
-        Type of each of them in all parts. It does not depend on the rows of a bucket.
-    owners : str
-        Column of owner ids.
-    key : bytes
-        Key of the hash.
-    n_buckets : int
-    division : Division or None
-        Division of owners among teachers. None: there are none, and buckets have any owners.
-    budgets : LevelColumn or None
-    is_plain : bool
-        Whether the plain texts of ids are hashed.
-    listed : ndarray of shape (n_owners,) or None
-        Sorted hashes of the public list of owners; rows of others are left out.
     """
 
-    paths: list[str]
+    paths: list[str]  # Parquet files, one a part
     folder: str
-    columns: list[str]
+    columns: list[str]  # that are kept
+    #: of the columns, in all parts: they don't depend on the rows of a bucket
     types: dict[str, pa.DataType]
-    owners: str
-    key: bytes
+    owners: str  # column of owner ids
+    key: bytes  # of the hash
     n_buckets: int
-    division: Division | None = None
+    division: Division | None = None  # None: buckets have any owners
     budgets: LevelColumn | None = None
-    is_plain: bool = False
+    is_plain: bool = False  # True if the plain texts of ids are hashed
+    #: sorted hashes of the public list of owners; rows of others are left out
     listed: NDArray[np.uint64] | None = None
 
     def write_part(self, index: int) -> PartSummary:
-        """Write the rows of one part into the buckets."""
         kinds, forms, n_rows, n_left_out = set(), frozenset(ID_FORMS), 0, 0
         columns = [*self.columns, self.owners]
         if self.budgets is not None:
@@ -147,7 +110,7 @@ class Exchange:
                     batch, hashes = batch.take(listed_rows), hashes[listed_rows]
                 for bucket, table in self._divide(batch, hashes):
                     if bucket not in writers:
-                        writers[bucket] = _BucketWriter(self._folder(bucket), index)
+                        writers[bucket] = _BucketWriter(self.bucket_folder(bucket), index)
                     writers[bucket].write(table, stack)
         for writer in writers.values():
             writer.finish()
@@ -156,10 +119,9 @@ class Exchange:
         return PartSummary(min(kinds, default=""), forms, n_rows, n_left_out)
 
     def read_bucket(self, bucket: int) -> pa.Table | None:
-        """Return the rows of a bucket in the order of the parts; None if there are none."""
         import pyarrow as pa
 
-        folder = self._folder(bucket)
+        folder = self.bucket_folder(bucket)
         tables = []
         for name in sorted(os.listdir(folder)):
             if name.endswith(".arrow"):
@@ -169,18 +131,12 @@ class Exchange:
             return None
         return pa.concat_tables(tables)
 
-    def make_folders(self) -> None:
-        """Make the folders of the buckets."""
-        for bucket in range(self.n_buckets):
-            os.makedirs(self._folder(bucket), mode=0o700)
-
-    def _folder(self, bucket: int) -> str:
+    def bucket_folder(self, bucket: int) -> str:
         return os.path.join(self.folder, f"bucket-{bucket}")
 
     def _divide(
         self, batch: pa.RecordBatch, hashes: NDArray[np.uint64]
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the rows of a batch for each bucket, once for each of their teachers."""
         import pyarrow as pa
 
         arrays = {name: self._cast(batch, name) for name in self.columns}
@@ -210,8 +166,6 @@ class Exchange:
         levels: NDArray[np.intp] | None,
         division: Division,
     ) -> tuple[NDArray[np.intp], dict[str, NDArray[Any]]]:
-        """Return the rows of all teachers, with columns that are added to them."""
-
         def owner_hashes(key: bytes) -> NDArray[np.uint64]:
             return hashes if key == self.key else self._hash(batch, key).hashes
 
@@ -224,7 +178,6 @@ class Exchange:
         return rows, {TEACHER: teachers, FIRST: is_first}
 
     def _cast(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        """Return a column with the type that it has in all parts."""
         import pyarrow as pa
 
         try:
@@ -245,8 +198,6 @@ class Exchange:
 
 
 class _BucketWriter:
-    """File of one part's rows in one bucket."""
-
     def __init__(self, folder: str, part: int) -> None:
         self._path = os.path.join(folder, f"{part:06d}.arrow")
         self._new = f"{self._path}.{uuid4().hex}"
@@ -261,12 +212,10 @@ class _BucketWriter:
         self._writer.write_table(table)
 
     def finish(self) -> None:
-        """Give the closed file its name."""
         os.replace(self._new, self._path)
 
 
 def read_batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of the rows of a part; PartError if it can't be read."""
     import pyarrow.parquet as pq
 
     try:

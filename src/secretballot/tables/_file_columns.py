@@ -25,15 +25,7 @@ _MOST_WARNED = 5
 
 
 def check_header(X: Any, name: str) -> None:
-    """Raise ValueError if the names of columns hold the separators of the file.
-
-    Parameters
-    ----------
-    X : table
-        Its values are not read.
-    name : str
-        Name of the table in errors.
-    """
+    """Raise ValueError if the names of columns hold the separators of the file."""
     names = [column for column in getattr(X, "columns", ()) if isinstance(column, str)]
     for separator, plural in _SEPARATORS.items():
         if names and all(separator in column for column in names):
@@ -45,14 +37,9 @@ def check_header(X: Any, name: str) -> None:
 
 
 def check_file_columns(X_public: Any) -> None:
-    """Raise ValueError if a file was read by another separator, or a column numbers its rows.
+    """Refuse public rows with a wrong separator, or an unnamed column that numbers the rows.
 
-    Columns that look like row numbers, and have a name, are warned of.
-
-    Parameters
-    ----------
-    X_public : table
-        Public rows.
+    Named columns that look like row numbers are warned of.
     """
     check_header(X_public, "X_public")
     if container_kind(X_public) in ("", "column", "list") or issparse(X_public):
@@ -67,7 +54,7 @@ def check_file_columns(X_public: Any) -> None:
         if _is_in_order(column, values)
     ]
     for column in numbered:
-        if _has_no_name(column):
+        if _UNNAMED.fullmatch(str(column)):
             raise ValueError(
                 f"the column {column!r} of X_public seems to number the rows of a file: its values "
                 "all differ, and rise or fall from row to row. A model would learn the order of "
@@ -84,13 +71,7 @@ def check_file_columns(X_public: Any) -> None:
         )
 
 
-def _has_no_name(column: Hashable) -> bool:
-    """Return True for a column without a name, or with one that pandas gives an index."""
-    return _UNNAMED.fullmatch(str(column)) is not None
-
-
 def _is_in_order(column: Hashable, values: Any) -> bool:
-    """Return True if the numbers, or times, of a column rise from row to row, or fall."""
     if len(values) < _FEWEST_ROWS:
         return False
     kind = ColumnSchema.of(column, values).kind

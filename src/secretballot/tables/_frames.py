@@ -44,26 +44,13 @@ def _container_of_list(X: Sequence[Any]) -> str:
     if all(isinstance(row, str) for row in X):
         return "list"
     cells = [row for row in X if isinstance(row, list | tuple | np.ndarray)]
-    if len(cells) < len(X) or {np.ndim(_first(row)) for row in cells} != {0}:
+    if len(cells) < len(X) or {np.ndim(row[0] if len(row) else [[]]) for row in cells} != {0}:
         return ""  # dictionaries, images: such lists have no types
     return "numbers" if public_table(X, "X_public").dtype.kind in "biuf" else "objects"
 
 
-def _first(row: Sequence[Any] | NDArray[Any]) -> Any:
-    return row[0] if len(row) else [[]]
-
-
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
-    """Refuse tables of other libraries, and a single row without its table.
-
-    Parameters
-    ----------
-    X : table
-    name : str
-        Name of the table in errors.
-    one_dimension : bool
-        Whether a row may be a single cell, such as a text.
-    """
+    """Refuse tables of other libraries, and a single row without its table."""
     shape = getattr(X, "shape", ())
     _check_kind(X, name)
     if hasattr(X, "columns") and container_kind(X) not in ("pandas", "polars"):
@@ -88,7 +75,6 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
 
 
 def _check_kind(X: ArrayLike, name: str) -> None:
-    """Refuse what is no table of rows."""
     check_unmasked(name, X)
     is_list = isinstance(X, list | tuple)
     if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
@@ -99,10 +85,7 @@ def _check_kind(X: ArrayLike, name: str) -> None:
 
 
 def dense_columns(X: Any) -> Any:
-    """Make sparse columns of pandas dense, except numbers whose empty cells are 0.
-
-    Those are the only ones that scikit-learn reads.
-    """
+    """Make sparse columns of pandas dense, except those that scikit-learn reads: numbers and 0."""
     if container_kind(X) != "pandas":
         return X
     dense = {
@@ -116,15 +99,7 @@ def dense_columns(X: Any) -> Any:
 def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
     """Return a list of rows as an array, whose cells keep their types; other tables as they are.
 
-    Sparse ones are of rows then (CSR).
-
-    Parameters
-    ----------
-    X : table
-    shape : tuple of int or None
-        Shape of a row; None: that of the first.
-    name : str
-        Name of the table in errors.
+    Sparse ones are of rows then (CSR). `shape` is that of a row; None: that of the first.
     """
     if issparse(X):
         return X.tocsr()  # which has rows and columns to select
@@ -170,20 +145,8 @@ def column_order(
 ) -> list[int]:
     """Return the positions of the named columns in a table; without names, all in order.
 
-    Parameters
-    ----------
-    names : list or None
-    width : int
-    X : table
-    name : str
-        Name of the table in errors.
-    fitted : bool, default=False
-        Whether the names are those of an earlier fit, and not of ``X_public`` in this one.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing, or there are others.
+    Refuses tables that lack columns, or have others. If `fitted`, names are those of an earlier
+    fit.
     """
     table_names = column_names(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
@@ -214,7 +177,6 @@ def column_order(
 def _unlike_fit(
     missing: list[Any], extra: list[Any], shape: tuple[int, ...], width: int, name: str
 ) -> str:
-    """Return the error of a table that has other columns than a fit had."""
     if missing:
         text = f"{name} lacks the columns {missing[:5]!r} of the fit. Give all of its columns."
     elif extra:
@@ -231,15 +193,12 @@ def _leave_out(table: str, columns: list[Any]) -> str:
 
 
 def column_names(X: ArrayLike) -> list[Any] | None:
-    """Return the names of columns of a data frame, which may be numbers; None of an array."""
+    """Return the names of a data frame's columns, which may be numbers; None for an array."""
     return list(getattr(X, "columns", ())) or None
 
 
 def match_order(X_public: Any, X: Any) -> Any:
-    """Return public rows with their columns in the order of private ones, if both are data frames.
-
-    Warns if only one of them is, and has other names than 0, 1, 2 and so on.
-    """
+    """Order public columns like private ones, if both have names; warn if only one has."""
     is_list = isinstance(X, list | tuple)  # without names, whatever its rows are
     if not container_kind(X_public) or (not is_list and not container_kind(X)):
         return X_public
@@ -258,7 +217,6 @@ def match_order(X_public: Any, X: Any) -> Any:
 
 
 def columns_of(X: ArrayLike) -> list[Any]:
-    """Return the columns of a table; those of a sparse one are dense."""
     if isinstance(X, np.ndarray):
         return list(X.T)
     if issparse(X):
@@ -267,22 +225,13 @@ def columns_of(X: ArrayLike) -> list[Any]:
 
 
 def sparse_columns(X: Any, positions: Iterable[int]) -> Iterator[NDArray[Any]]:
-    """Yield columns of a sparse table, one at a time, as dense ones."""
     by_column = X.tocsc()
     for position in positions:
         yield by_column[:, [position]].toarray().ravel()
 
 
 def make_frame(library: str, columns: Sequence[ColumnSchema], cells: Sequence[NDArray[Any]]) -> Any:
-    """Make a data frame of the public types.
-
-    Parameters
-    ----------
-    library : {"pandas", "polars"}
-    columns : sequence of ColumnSchema
-    cells : sequence of ndarray
-        Cells of each column, as `ColumnSchema.plain` returns them.
-    """
+    """Make a data frame of the public types, of cells as `ColumnSchema.plain` returns them."""
     package = sys.modules[library]
     make = _pandas_series if library == "pandas" else _polars_series
     series = [make(column, plain, package) for column, plain in zip(columns, cells, strict=True)]

@@ -11,13 +11,7 @@ _LARGE_SHARE = 0.25
 
 
 def warn_misfits(shares: Mapping[Hashable, float]) -> None:
-    """Warn, after a release, of private columns with many misfits.
-
-    Parameters
-    ----------
-    shares : mapping of column to float
-        Share of the rows whose cell is a misfit (see `ReadRows`).
-    """
+    """Warn, after a release, of columns by the share of rows whose cell is a misfit."""
     many = [name for name, share in shares.items() if share > _LARGE_SHARE]
     if many:
         warn(

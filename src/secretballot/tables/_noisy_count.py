@@ -30,7 +30,6 @@ def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope
 
 
 def share_after(share: float) -> float:
-    """Compute the share of the budget that a check leaves for what follows."""
     return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
 
 
@@ -43,7 +42,7 @@ def release_largest_count(
     random_state: int | np.random.SeedSequence | np.random.Generator | None,
     note: Mapping[str, object],
 ) -> tuple[float, Hashable]:
-    """Release the largest count of all columns with noise, and return its column, unreleased.
+    """Release the largest count of all columns with noise; its column is not released.
 
     One person moves the largest count by 1 at most if that holds for the count of each column.
     """

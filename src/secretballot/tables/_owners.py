@@ -32,7 +32,6 @@ _HIDDEN = frozenset("\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
-    """Check that there is one id for each row; `canonical` checks the ids."""
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
             f"owners={owners!r} is no list; give one owner id per row. {NOT_FOR_PUBLICATION}"
@@ -49,27 +48,20 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
 
 @dataclass(frozen=True)
 class Owners:
-    """Owners of rows, numbered in the order of their first rows.
+    """Owners of rows, numbered in the order of their first rows."""
 
-    Attributes
-    ----------
-    of_row : ndarray of shape (n_rows,)
-        Number of the owner of each row.
-    kind : {"integer", "string", "bytes"}
-    ids : list of bytes
-        Id of each owner.
-    """
-
-    of_row: NDArray[np.intp]
-    kind: str
+    of_row: NDArray[np.intp]  # number of each row's owner
+    kind: str  # "integer", "string" or "bytes"
     ids: list[bytes]
 
     @classmethod
     def read(cls, owners: ArrayLike, n_rows: int) -> Owners:
-        """Check the owner ids of rows."""
         check_owners(owners, n_rows)
         with marked_errors("owners"):
-            return cls._of_ids(_listed(owners))
+            # NumPy would convert a list of mixed types to strings.
+            ids = np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object)
+            # Short floats stay what they are: whole numbers are exact in fewer of them.
+            return cls._of_ids(list(ids) if ids.dtype.kind == "f" else ids.tolist())
 
     @classmethod
     def _of_ids(cls, owners: Sequence[object]) -> Owners:
@@ -90,7 +82,6 @@ class Owners:
         return cls(of_row, kind, ids)
 
     def hashes(self, key: bytes) -> NDArray[np.uint64]:
-        """Compute the keyed hash of each owner's id: (n_owners,)."""
         if self.kind != "integer":
             return hash_texts(self.ids, key)
         is_short = np.array([-_LARGE <= int(id_) < _LARGE for id_ in self.ids], dtype=bool)
@@ -100,14 +91,6 @@ class Owners:
         hashes[is_short] = hash_integers(np.array(short, dtype=np.int64), key)
         hashes[~is_short] = hash_texts(long, key)
         return hashes
-
-
-def _listed(owners: ArrayLike) -> list[object]:
-    """Convert owner ids to a list."""
-    # NumPy would convert a list of mixed types to strings.
-    ids = np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object)
-    # Short floats stay what they are: whole numbers are exact in fewer of them.
-    return list(ids) if ids.dtype.kind == "f" else ids.tolist()
 
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:
@@ -132,7 +115,9 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
         return "integer", str(int(owner)).encode()
     if isinstance(owner, Real) and float(owner).is_integer():
         # Conversions of data frames turn integer columns to floats.
-        if abs(float(owner)) >= _exact_below(owner):
+        # From here on floats of this type leave out whole numbers.
+        digits = np.finfo(type(owner)).nmant if isinstance(owner, np.floating) else 52
+        if abs(float(owner)) >= 2.0 ** min(digits + 1, 53):
             raise ValueError(
                 f"owners[{position}] is a float too large to be exact, as a missing id makes of "
                 "a column of whole numbers: ids of several people may be equal. Read ids as texts "
@@ -151,32 +136,17 @@ def _is_long(owner: object) -> bool:
     return isinstance(owner, str | bytes) and len(owner) > MOST_CHARACTERS
 
 
-def _exact_below(owner: Real) -> float:
-    """Return the number from which on floats of this type leave out whole numbers."""
-    digits = np.finfo(type(owner)).nmant if isinstance(owner, np.floating) else 52
-    return 2.0 ** min(digits + 1, 53)
-
-
 def plain_text(owner: object) -> str:
-    """Return an id without what differs by mistake: case, spaces at its ends, forms of Unicode.
-
-    Composed letters and those of a letter and its accent, wide digits, and marks that are not shown
-    are such forms.
-    """
+    """Return an id without what differs by mistake: case, spaces at its ends, forms of Unicode."""
     text = owner.decode("utf-8", "surrogateescape") if isinstance(owner, bytes) else str(owner)
     if text.isascii():
         return text.strip().casefold()
     letters = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(letter for letter in letters if not _is_hidden(letter)).strip()
-
-
-def _is_hidden(letter: str) -> bool:
-    """Return True for marks without a width: joiners, marks of direction, variation selectors."""
-    return unicodedata.category(letter) == "Cf" or letter in _HIDDEN
+    shown = (x for x in letters if unicodedata.category(x) != "Cf" and x not in _HIDDEN)
+    return "".join(shown).strip()
 
 
 def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
-    """Warn if ids have the same plain text, as those of one person may."""
     numbers: dict[str, int] = {}
     for number, id_ in enumerate(ids):
         if (other := numbers.setdefault(plain_text(id_), number)) != number:
@@ -194,7 +164,6 @@ def _warn_of_like(ids: Sequence[bytes], of_row: NDArray[np.intp]) -> None:
 
 
 def check_kinds(kinds: Set[str]) -> None:
-    """Refuse ids of several kinds, as one owner may have two of them."""
     if len(kinds) > 1:
         raise ValueError(
             f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "

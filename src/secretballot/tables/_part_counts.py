@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 def count_groups(
     parts: PrivateParts, classes: Sequence[Hashable]
 ) -> dict[Hashable, NDArray[np.intp]]:
-    """Count the private rows of each group and class, for a release.
-
-    Returns
-    -------
-    dict of group to ndarray of shape (n_classes + 1,)
-        The last count is of rows of no class.
-    """
+    """Count the private rows of each group, by class, and of no class (last), for a release."""
     if parts.groups is None or not isinstance(parts.y, str):
         raise ValueError(
             f"groups={parts.groups!r} and y={parts.y!r}: proportions of parts need the column of "
@@ -50,7 +44,6 @@ def count_groups(
 def _count_part(
     paths: Sequence[str], groups: str, y: str, classes: Sequence[Hashable], index: int
 ) -> dict[Hashable, NDArray[np.intp]]:
-    """Count the rows of each group and class in one part, and those of no class at the end."""
     counts: dict[Hashable, NDArray[np.intp]] = {}
     codes = {label: code for code, label in enumerate(classes)}
     for batch in read_batches(paths[index], [groups, y]):

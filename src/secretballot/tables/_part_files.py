@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def list_files(paths: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the Parquet files of a folder, or those that are listed."""
     if isinstance(paths, str | os.PathLike):
         path = Path(paths)
         files = [path]
@@ -37,10 +36,7 @@ def list_files(paths: str | Path | Sequence[str | Path]) -> list[str]:
 
 
 def shared_types(paths: list[str], needed: Sequence[str]) -> tuple[dict[str, pa.DataType], int]:
-    """Return the columns that all parts have, with their types, and the number of rows.
-
-    ValueError names the part that differs.
-    """
+    """Return the columns of all parts with their types, and the number of rows; refuse others."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -78,7 +74,6 @@ def shared_types(paths: list[str], needed: Sequence[str]) -> tuple[dict[str, pa.
 
 
 def _merge_types(types: dict[str, pa.DataType], schema: pa.Schema, part: str) -> None:
-    """Take the types of a part into those that hold the cells of all parts, or refuse it."""
     import pyarrow as pa
 
     for field in schema:

@@ -29,24 +29,14 @@ ID_FORMS = ("lower", "upper")
 
 
 class HashedOwners(NamedTuple):
-    """Owners of the rows of a batch.
-
-    Attributes
-    ----------
-    kind : {"integer", "string", "bytes"}
-    hashes : ndarray of shape (n_rows,)
-        Hash of each row's owner, as of `Owners.hashes`.
-    forms : frozenset of str
-        Forms that all ids have.
-    """
+    """Owners of the rows of a batch."""
 
     kind: str
-    hashes: NDArray[np.uint64]
-    forms: frozenset[str] = frozenset(ID_FORMS)
+    hashes: NDArray[np.uint64]  # of each row's owner, as of `Owners.hashes`
+    forms: frozenset[str] = frozenset(ID_FORMS)  # that all ids have
 
 
 def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
-    """Hash the owner ids of a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -84,7 +74,6 @@ def hash_column(column: pa.Array, key: bytes) -> HashedOwners:
 
 
 def plain_texts(column: pa.Array) -> pa.Array:
-    """Return the plain texts of ids; of bytes as bytes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -93,16 +82,16 @@ def plain_texts(column: pa.Array) -> pa.Array:
         others = pc.invert(pc.string_is_ascii(column))
         texts = [plain_text(id_) for id_ in column.filter(others).to_pylist()]
         return pc.replace_with_mask(plain, others, pa.array(texts, column.type))
-    return pa.array([_plain_id(id_) for id_ in column.to_pylist()])
-
-
-def _plain_id(id_: str | bytes) -> str | bytes:
-    text = plain_text(id_)
-    return text if isinstance(id_, str) else text.encode("utf-8", "surrogateescape")
+    pairs = ((id_, plain_text(id_)) for id_ in column.to_pylist())
+    return pa.array(
+        [
+            text if isinstance(id_, str) else text.encode("utf-8", "surrogateescape")
+            for id_, text in pairs
+        ]
+    )
 
 
 def _forms(column: pa.Array, plain: pa.Array) -> frozenset[str]:
-    """Return the forms that all texts of a column have, given its plain texts."""
     import pyarrow.compute as pc
 
     changed = {"lower": plain, "upper": pc.ascii_upper(plain)}

@@ -30,7 +30,6 @@ class People:
     def from_owners(
         cls, accountant: PrivacyAccountant, owners: ArrayLike | None, n_rows: int
     ) -> People:
-        """Group rows by owner, if that is the unit that the budget protects."""
         check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
@@ -51,18 +50,9 @@ class People:
         return np.asarray(_round_down(scores * self.weights, self.n).sum(axis=-1))
 
     def sum_averages(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up vectors of rows, averaged within each owner.
+        """Add up vectors of numbers from -1 to 1, averaged within each owner.
 
         Averages are rounded towards zero, once for each owner, so that their sum is exact.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (n_rows, n_columns)
-            Numbers from -1 to 1.
-
-        Returns
-        -------
-        ndarray of shape (n_columns,)
         """
         if self.owner_of_row is not None:
             n_rows = np.bincount(self.owner_of_row)
@@ -78,7 +68,6 @@ def _round_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
-    """Refuse a budget that protects another unit than is counted."""
     if accountant is None:
         raise ValueError(NO_BUDGET)
     if owners and accountant.unit != "owner":

@@ -19,30 +19,14 @@ def warn_private_extremes(
     bounds: Mapping[Hashable, tuple[float, float]],
     columns: Mapping[Hashable, ArrayLike],
 ) -> None:
-    """Warn if all bounds are extremes, and one is a single person's.
-
-    Such bounds were read from rows.
-
-    Parameters
-    ----------
-    parameter : str
-    bounds : mapping of column to (low, high)
-    columns : mapping of column to array-like of shape (n_rows,)
-        Private cells.
-    """
+    """Warn of bounds read from rows: all are extremes of private cells, one a single person's."""
     warn_extreme_counts(parameter, bounds, count_at_bounds(bounds, columns))
 
 
 def count_at_bounds(
     bounds: Mapping[Hashable, tuple[float, float]], columns: Mapping[Hashable, ArrayLike]
 ) -> NDArray[np.intp]:
-    """Count private cells at the bounds of each column, and beyond them.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, 2, 2)
-        For each column and end: the cells at the bound, and those beyond it.
-    """
+    """Count private cells at and beyond each bound: shape (n_columns, 2 ends, 2)."""
     counts = np.zeros((len(bounds), 2, 2), dtype=np.intp)
     for row, (name, (low, high)) in zip(counts, bounds.items(), strict=True):
         x = read_numbers(columns[name])

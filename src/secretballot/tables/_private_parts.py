@@ -288,7 +288,6 @@ def _check_names(**columns: object) -> None:
 
 
 def _check_scratch(scratch: str | Path | None) -> str:
-    """Return the path of the folder for exchanged rows."""
     path = tempfile.gettempdir() if scratch is None else os.path.abspath(scratch)
     if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
         raise ValueError(
@@ -299,7 +298,6 @@ def _check_scratch(scratch: str | Path | None) -> str:
 
 
 def _read_listed(owner_ids: ArrayLike) -> Owners:
-    """Read the public list of owners."""
     if not isinstance(owner_ids, Sized) or len(owner_ids) == 0:
         raise ValueError(
             f"owner_ids is a {type(owner_ids).__name__} without entries: give a list of owner ids."

@@ -52,8 +52,6 @@ _BALLOT_KEYS = ("people", "individualization")
 
 
 class CheckedEstimator(Protocol):
-    """Estimator whose fit begins with a check of its public rows."""
-
     accountant: PrivacyAccountant
     categories: Mapping[Hashable, Sequence[Hashable]] | None
     check_public_rows: bool
@@ -68,29 +66,14 @@ class PublicRowsCheck:
     and categories of the public rows; without public rows, outside of declared bounds and
     categories. An owner counts the share of rows. Replacing one person changes it by 1 at most,
     however many columns there are.
-
-    Attributes
-    ----------
-    n : int
-        Rows, or owners.
-    sigma : float or None
-        Noise on the count; None where there is no check.
-    share : float
-        Share of the fit's budget.
-    skipped : str
-        Reason for no check; empty if there is one.
-    count : float or None
-        The noisy count, once it is released.
-    is_declared : bool
-        True if declared bounds and categories are compared, and no public rows.
     """
 
-    n: int
-    sigma: float | None = None
-    share: float = 0.0
-    skipped: str = ""
-    count: float | None = None
-    is_declared: bool = False
+    n: int  # rows, or owners
+    sigma: float | None = None  # noise on the count; None: there is no check
+    share: float = 0.0  # of the fit's budget
+    skipped: str = ""  # reason for no check
+    count: float | None = None  # noisy, once it is released
+    is_declared: bool = False  # True if declared columns are compared, and no public rows
 
     #: Index of its noise among the seeded releases of a fit, larger than any other.
     NOISE_INDEX: ClassVar[int] = 2**31
@@ -99,10 +82,7 @@ class PublicRowsCheck:
     def of(
         cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike | None, scope: Scope | None
     ) -> PublicRowsCheck:
-        """Return the pending check of a fit of `n` rows, or owners: its noise and its price.
-
-        Without public rows, declared bounds and categories are compared.
-        """
+        """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
         check = cls(n=n, is_declared=X_public is None)
         if not estimator.check_public_rows:
             return replace(check, skipped="check_public_rows=False")
@@ -121,7 +101,6 @@ class PublicRowsCheck:
 
     @property
     def remaining_share(self) -> float:
-        """Share of the fit's budget that remains for the fit."""
         return share_after(self.share)
 
     def release_count(
@@ -133,10 +112,7 @@ class PublicRowsCheck:
         random_state: int | np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> PublicRowsCheck:
-        """Release the count; ValueError, with the cost spent, if it is over half of the people.
-
-        `totals` counts the people with cells outside of what is public, for each column.
-        """
+        """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
         noisy, column = release_largest_count(
@@ -175,17 +151,13 @@ def totals_outside(
     categories: Mapping[Hashable, Sequence[Hashable]] | None,
     columns: Collection[Hashable] | None = None,
 ) -> dict[Hashable, float]:
-    """Count the people whose cells are outside of the public ones, for each column.
-
-    Only some columns are compared if `columns` names them.
-    """
+    """Count the people whose cells are outside of the public ones, by column."""
     return people_outside(people, cells_outside(X, X_public, categories, columns))
 
 
 def people_outside(
     people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
 ) -> dict[Hashable, float]:
-    """Count the people whose cells a mask marks, for each column."""
     return {name: float(people.total(outside.astype(np.float64))) for name, outside in masks}
 
 

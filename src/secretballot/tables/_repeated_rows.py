@@ -29,18 +29,7 @@ _DECIMALS, _FINE = 15, 100
 
 
 def warn_repeated_rows(X: Any, name: str = "X", unit: str = "row", *, cells: bool = True) -> None:
-    """Warn if rows of a table repeat others: by their index, or not by chance.
-
-    Parameters
-    ----------
-    X : table
-    name : str
-        Name of the table in the message.
-    unit : str
-        Unit as which a row is counted.
-    cells : bool, default=True
-        Whether rows without labels are compared.
-    """
+    """Warn if rows of a table repeat others: by their index, or (`cells`) not by chance."""
     n_labelled = _labelled_copies(X)
     n_copies = n_labelled or (_copies_without_label(X) if cells else 0)
     if n_copies:
@@ -100,7 +89,6 @@ def _copies_without_label(X: Any) -> int:
 
 
 def _row_hashes(X: Any) -> NDArray[np.uint64] | None:
-    """Return a hash of each row; None for tables that are not compared."""
     if isinstance(X, list | tuple):
         return None
     kind = container_kind(X)
@@ -126,7 +114,6 @@ def _row_hashes(X: Any) -> NDArray[np.uint64] | None:
 
 
 def _numbers(X: Any) -> Iterator[NDArray[np.float64]]:
-    """Yield the columns of numbers."""
     for column in columns_of(X):
         dtype = getattr(column, "dtype", None)
         is_polars_number = getattr(dtype, "is_numeric", bool)

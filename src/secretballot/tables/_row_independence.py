@@ -30,14 +30,6 @@ def check_row_independence(
     """Raise ValueError if a function's output for a public row depends on other rows.
 
     Compared are both halves, random subsets, single rows, and another order with rows twice.
-
-    Parameters
-    ----------
-    function : callable
-        Function from a table to an array of as many rows.
-    X_public : table
-    name : str
-        Name of the function in errors.
     """
     n_public = _num_samples(X_public)
     checked = np.linspace(0, n_public - 1, min(n_public, _MOST_ROWS)).astype(int)
@@ -82,21 +74,8 @@ def apply_in_halves(
 ) -> tuple[NDArray[Any], Exception | None]:
     """Apply a function to rows; where it fails, to halves of them, down to single rows.
 
-    So a row on which it fails does not change the answers of others.
-
-    Parameters
-    ----------
-    function : callable
-        Function from a table to an array of as many rows. Its argument is a copy.
-    X : table
-    missing : ndarray of shape (1, ...)
-        Answer of a row on which it fails.
-
-    Returns
-    -------
-    answers : ndarray of shape (n_rows, ...)
-    error : Exception or None
-        Its first error. Private, if the rows are.
+    So a row on which it fails, whose answer is `missing`, does not change the answers of others.
+    Returns the first error too: it is private, if the rows are.
     """
     try:
         return function(copy_rows(X)), None

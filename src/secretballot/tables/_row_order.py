@@ -10,11 +10,10 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 
 
 def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") -> None:
-    """Raise ValueError if two objects of pandas have different indexes.
+    """Raise ValueError if two objects of pandas have different indexes: rows go by position.
 
-    Rows are matched by position: each of the `values`, called `name` in the message, would be
-    another row's. An index 0, 1, 2, ... may have been made anew: it is warned of, unless the other
-    has the same labels in another order.
+    An index 0, 1, 2, ... may have been made anew: it is warned of, unless the other has the same
+    labels in another order.
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(values, "index", None)
@@ -45,19 +44,7 @@ def check_row_order(name: str, values: object, X: object, name_of_X: str = "X") 
 
 
 def order_labels(y: Any, names: list[Any] | None) -> Any:
-    """Return a table of labels with its columns in the order of the fit.
-
-    Parameters
-    ----------
-    y : table
-    names : list or None
-        Names of the labels in the fit, if they had any.
-
-    Raises
-    ------
-    ValueError
-        If there are other columns.
-    """
+    """Return a table of labels with its columns in the order of the fit; refuse others."""
     columns = list(getattr(y, "columns", ()))
     if not names or columns in ([], names):
         return y
@@ -75,7 +62,6 @@ def is_plain(index: Any) -> bool:
 
 
 def check_lengths(name: str, values: object, n_values: int, n_rows: int) -> None:
-    """Raise ValueError if a column that belongs to X has another number of entries."""
     if n_values != n_rows:
         shape = getattr(values, "shape", ())
         flat = f" Pass {name}.ravel()." if tuple(shape) == (1, n_rows) else ""

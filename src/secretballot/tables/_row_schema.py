@@ -32,15 +32,7 @@ _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
 
 
 class ReadRows(NamedTuple):
-    """Rows as read by a schema.
-
-    Attributes
-    ----------
-    table : table
-        The rows, with the public types.
-    misfits : dict of object to ndarray of shape (n_rows,)
-        Masks of cells that did not fit, or were missing where no public cell is. Private.
-    """
+    """Rows with the public types, and private masks of cells, by column, that did not fit."""
 
     table: Any
     misfits: dict[Any, NDArray[np.bool_]]
@@ -54,44 +46,20 @@ class RowSchema:
     into floats, or add a category. So private rows get the types of public ones. A cell that does
     not fit becomes missing, in its own row alone. Only missing columns, and rows of another length,
     are refused.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnSchema
-        One for each column; one for all columns of an array of numbers.
-    names : list or None
-        Names of the columns, if they have any.
-    container : {"pandas", "polars", "objects", "numbers", "column", "list", ""}
-        Kind of table: a data frame, an array, or where a row is one cell, such as a text, a column
-        or a list. "" for tables without types, which are not converted.
-    shape : tuple of int
-        Shape of a row.
-    sample : table or None
-        Sample of the public rows, as read; None if only kinds were declared.
-    fitted : bool, default=False
-        Whether it belongs to a fitted model, whose rows come without ``X_public``: for errors.
     """
 
-    columns: tuple[ColumnSchema, ...]
+    columns: tuple[ColumnSchema, ...]  # one for all columns of an array of numbers
     names: list[Any] | None
-    container: str
-    shape: tuple[int, ...]
-    sample: Any = None
-    fitted: bool = False
+    container: str  # "pandas", "polars", "objects", "numbers", "column", "list"; "": not converted
+    shape: tuple[int, ...]  # of a row
+    sample: Any = None  # of the public rows, as read; None if only kinds were declared
+    fitted: bool = False  # True for a fitted model, whose rows come without X_public: for errors
 
     @classmethod
     def of(
         cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
     ) -> RowSchema:
-        """Describe public rows.
-
-        Parameters
-        ----------
-        X_public : table
-            Public rows.
-        categories : mapping of column to sequence, default=None
-            Categories that are public, whether rows show them or not.
-        """
+        """Describe public rows; declared categories are public, whether rows show them or not."""
         schema = cls._without_sample(X_public, categories or {})
         return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
@@ -103,20 +71,9 @@ class RowSchema:
         nullable: Sequence[bool] | None = None,
         days: Mapping[Any, str] | None = None,
     ) -> RowSchema:
-        """Describe rows by the kind of each column: number or text.
+        """Describe rows by the kind of each column, number or text; missing cells stay missing.
 
-        Missing cells stay missing: numbers are floats and may be NaN, texts None.
-
-        Parameters
-        ----------
-        X : table
-            Rows with these columns; their types are not read.
-        is_number : sequence of bool
-            Whether each column holds numbers.
-        nullable : sequence of bool, default=None
-            Whether missing cells of each column are no misfits. None: none are.
-        days : mapping of column to {"time", "duration"}, default=None
-            Columns whose cells are read as numbers of days.
+        They are no misfits where `nullable`; `days` names columns that are read as numbers of days.
         """
         container, names = container_kind(X), column_names(X)
         keys = list(range(len(is_number)) if names is None else names)
@@ -157,7 +114,6 @@ class RowSchema:
         return cls(tuple(columns), names, container, (len(columns),))
 
     def of_fitted(self) -> RowSchema:
-        """Return the schema for the rows that a fitted model is asked about."""
         return replace(self, fitted=True)
 
     @property
@@ -166,15 +122,7 @@ class RowSchema:
         return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
 
     def match_columns(self, X: ArrayLike, name: str = "X") -> list[Any]:
-        """Return the columns of a table in the public order, by name where both have names.
-
-        Rows of more dimensions are flattened.
-
-        Raises
-        ------
-        ValueError
-            If columns are missing, or there are others.
-        """
+        """Return a table's columns in the public order, by name if both have names; flattened."""
         table = as_table(X, self.shape, name)
         if isinstance(table, np.ndarray) and len(self.shape) > 1:
             self._check_shape(table, name)
@@ -183,7 +131,6 @@ class RowSchema:
         return [columns[index] for index in self._column_order(table, name)]
 
     def order_frame(self, X: Any) -> Any:
-        """Return a data frame with its columns in the public order; other tables as they are."""
         if self.names is None or not hasattr(X, "columns"):
             return X
         positions = self._column_order(X, "X")
@@ -193,20 +140,7 @@ class RowSchema:
         return column_order(self.names, self.shape[0], X, name, fitted=self.fitted)
 
     def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
-        """Convert rows to the order and the types of public rows.
-
-        Parameters
-        ----------
-        X : table
-            Private rows, or other public ones.
-        name : str
-            Name of the rows in errors.
-
-        Raises
-        ------
-        ValueError
-            If columns are missing, or rows are of another length.
-        """
+        """Convert rows to the order and types of public rows; refuse other columns or lengths."""
         check_table(X, name, one_dimension=not self.shape)
         if not self.container:
             return ReadRows(X, {})
@@ -231,10 +165,7 @@ class RowSchema:
         return ReadRows(self._table(cells), misfits)
 
     def read_queries(self, X: ArrayLike, name: str = "X") -> Any:
-        """Convert rows that a fitted model is asked about, public ones or private ones of a score.
-
-        Where a row is one text, nothing is left of a row whose text is missing: it is refused.
-        """
+        """Convert rows that a fitted model is asked about; refuse rows that are a missing text."""
         table, misfits = self.read(X, name)
         if not self.shape and self.container and self.columns[0].kind == "text":
             if column_cells(X).dtype.kind in "biufc":
@@ -307,7 +238,6 @@ class RowSchema:
 
 
 def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """Return evenly spaced public rows."""
     n_rows = _num_samples(X_public)
     n_sample = min(_SAMPLE_ROWS, max(_SAMPLE_CELLS // max(int(np.prod(shape)), 1), 2))
     if n_rows <= n_sample:

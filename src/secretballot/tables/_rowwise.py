@@ -38,51 +38,25 @@ _WITHOUT_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, str, byte
 
 
 class RowAnswers(NamedTuple):
-    """Answers for rows.
+    """Answers for rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, ...)
-        The public row's answer where there is none.
-    failed : ndarray of shape (n_rows,)
-        True for rows at which the function fails. Private, if the rows are.
-    """
-
-    values: NDArray[Any]
-    failed: NDArray[np.bool_]
+    values: NDArray[Any]  # the public row's answer where there is none
+    failed: NDArray[np.bool_]  # True where the function fails; private, if the rows are
 
 
 @dataclass(frozen=True)
 class RowCalls:
-    """Calls of a fitted model's method, in which no row's answer depends on other rows.
+    """Calls of a fitted model's method, in which no row's answer depends on other rows."""
 
-    Attributes
-    ----------
-    model : object
-        It is never called with private rows: copies of it are, and they are dropped.
-    method : str
-        Name of its method: a function from rows to as many answers.
-    pad : table
-        A public row, as the schema reads it.
-    rows_per_call : {1, 8, 256}
-    fresh_copies : bool
-        Whether each call has a copy of its own, because calls change the model.
-    answer : ndarray of shape (1, ...)
-        Answer for the public row; all answers have its type and shape.
-    fault : str
-        Step of the model that keeps calls from having more rows; empty if none does.
-    """
-
-    model: Any
-    method: str
-    pad: Any
-    rows_per_call: int
-    fresh_copies: bool
-    answer: NDArray[Any]
-    fault: str = ""
+    model: Any  # never called with private rows: copies of it are, and they are dropped
+    method: str  # a function from rows to as many answers
+    pad: Any  # a public row, as the schema reads it
+    rows_per_call: int  # 1, 8 or 256
+    fresh_copies: bool  # True if each call has a copy of its own, because calls change the model
+    answer: NDArray[Any]  # for the public row, shape (1, ...); all answers have its type and shape
+    fault: str = ""  # step of the model that keeps calls from having more rows
 
     def __call__(self, rows: ArrayLike) -> RowAnswers:
-        """Answer rows, read by the schema of the public row."""
         with undisturbed():
             if self.fresh_copies:
                 copies = private_copies(self.model, self.method, fresh=True)
@@ -142,13 +116,7 @@ class RowCalls:
         written.values[real], written.failed[real] = answers[places], False
 
     def warn_slow(self, n_rows: int | None = None) -> None:
-        """Warn of calls with few rows, if a step of the model is at fault.
-
-        Parameters
-        ----------
-        n_rows : int, default=None
-            Number of private rows; None: not known.
-        """
+        """Warn of calls with few rows, if a step of the model is at fault."""
         if not self.fault:
             return
         n_shown = 10_000 if n_rows is None else n_rows
@@ -186,17 +154,13 @@ def call(model: Any, method: str, rows: Any) -> NDArray[Any]:
 
 
 def as_array(answers: Any) -> NDArray[Any]:
-    """Return answers as a dense array of their own type."""
     return np.asarray(answers.toarray() if hasattr(answers, "toarray") else answers)
 
 
 def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:
-    """Return a function that returns a copy of a model: a fresh one each time, or one for all.
+    """Return a function that returns copies of a model: a fresh one each time, or one for all.
 
-    Raises
-    ------
-    ValueError
-        If it can't be copied, or shares what could keep rows with its copy.
+    Refuses models that can't be copied, or share what could keep rows with their copy.
     """
     copied = copy_of(model, name)
     part = _shared_part(model, copied)
@@ -206,7 +170,6 @@ def private_copies(model: Any, name: str, *, fresh: bool) -> Callable[[], Any]:
 
 
 def copy_of(model: Any, name: str) -> Any:
-    """Return a deep copy, or raise ValueError."""
     try:
         copied = deepcopy(model)
     except MemoryError:
@@ -257,7 +220,6 @@ def _parts(model: Any) -> dict[int, Any]:
 
 
 def state_digest(model: Any) -> bytes | None:
-    """Return a digest of a model's pickle; None if there is none."""
     digest = _Digest()
     try:
         pickle.Pickler(digest, protocol=5).dump(model)
@@ -269,19 +231,16 @@ def state_digest(model: Any) -> bytes | None:
 
 
 class _Digest:
-    """File that keeps the digest of what is written."""
-
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
 
     def write(self, data: Any) -> int:
-        """Add bytes to the digest."""
         self.sha.update(data)
         return memoryview(data).nbytes
 
 
 class Stack:
-    """Tables of one schema, one below the other, from which the rows of a call are taken.
+    """Tables of one schema, stacked, from which the rows of a call are taken.
 
     Rows are sparse if the last table, a public one, is. The last row stands twice, so that no stack
     is a single row, whose layout could differ.
@@ -293,7 +252,6 @@ class Stack:
 
     @classmethod
     def of(cls, tables: Sequence[Any]) -> Stack:
-        """Stack tables."""
         tables = [*tables, _safe_indexing(tables[-1], np.array([_num_samples(tables[-1]) - 1]))]
         n_rows, kind = sum(map(_num_samples, tables)), container_kind(tables[0])
         if kind == "pandas":
@@ -309,7 +267,9 @@ class Stack:
             return cls(n_rows, lambda indices: _canonical(matrix[indices]))
         if isinstance(tables[0], np.ndarray):
             array = np.concatenate(tables)
-            return cls(n_rows, lambda indices: _copy_cells(np.take(array, indices, axis=0)))
+            if array.dtype == np.dtype(object):
+                return cls(n_rows, lambda indices: copy_rows(np.take(array, indices, axis=0)))
+            return cls(n_rows, lambda indices: np.take(array, indices, axis=0))
         if isinstance(tables[0], list | tuple):
             cells = [cell for table in tables for cell in table]
             return cls(n_rows, lambda indices: deepcopy([cells[index] for index in indices]))
@@ -321,11 +281,6 @@ class Stack:
     def take(self, indices: NDArray[np.intp]) -> Any:
         """Return copies of some rows, always in the same layout."""
         return self._take(indices)
-
-
-def _copy_cells(array: NDArray[Any]) -> Any:
-    """Return an array of its own, with copies of cells that are objects."""
-    return copy_rows(array) if array.dtype == np.dtype(object) else array
 
 
 def _canonical(matrix: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.tables._models_behind import models_behind
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import (
     RowCalls,
@@ -38,6 +39,10 @@ _MOST_ARRANGEMENTS = 20
 _MOST_BORDERS, _BITS = 16, 53
 #: Public seed: nothing private is drawn.
 _SEED = 20_160_817
+#: Attributes under which fitted models keep the model that answers for them.
+_INNER = ("best_estimator_", "estimator_", "estimator", "model")
+#: Those under which they keep several models, and how many of these are compared.
+_SEVERAL, _MOST_MODELS = ("estimators_", "calibrated_classifiers_"), 3
 
 
 def choose_calls(
@@ -50,24 +55,9 @@ def choose_calls(
 ) -> RowCalls:
     """Return the calls in which a fitted model answers private rows.
 
-    Parameters
-    ----------
-    model : object
-    method : str
-        Name of a method from rows to as many answers.
-    schema : RowSchema
-        Schema of public rows, of which it has a sample.
-    rows_per_call : {"auto", 256, 8, 1}
-        "auto": the largest number at which every public row, and every row at the border between
-        two answers, has the same answer bit for bit at all places and beside all rows. The number
-        must depend on public facts alone.
-    name : str, default=None
-        Name of the function in errors.
-
-    Raises
-    ------
-    ValueError
-        If the model can't be copied, or `rows_per_call` is 8 or 256 and the check fails.
+    "auto": the largest number at which every public row, and every row at the border between two
+    answers, has the same answer bit for bit at all places and beside all rows. The number must
+    depend on public facts alone. 8 and 256 are refused if that check fails.
     """
     check_rows_per_call(rows_per_call)
     check = _Check(model, method, schema, name or f"{type(model).__name__}.{method}")
@@ -76,7 +66,6 @@ def choose_calls(
 
 
 def check_rows_per_call(rows_per_call: object) -> None:
-    """Raise ValueError if it is no number of rows of a call."""
     if rows_per_call not in ("auto", *CALL_SIZES, 1) or isinstance(rows_per_call, bool):
         raise ValueError(
             f"rows_per_call={rows_per_call!r} must be 'auto', 256, 8 or 1: the number of private "
@@ -93,7 +82,6 @@ class _Check:
         self._rng = np.random.default_rng(_SEED)
 
     def choose(self, rows_per_call: int | str) -> RowCalls:
-        """Return the calls of the largest number of rows that passes."""
         self._copies = private_copies(self.model, self.name, fresh=False)
         before = state_digest(self._copies())
         sample = Stack.of([self.schema.sample])
@@ -152,7 +140,6 @@ class _Check:
         return call(self._copies(), self.method, rows)
 
     def _raises(self, table: Stack, rows: NDArray[np.intp], size: int) -> bool:
-        """Return True if a call fails with these rows among public ones."""
         indices = self._rng.integers(self._n_natural, size=size)
         indices[self._rng.permutation(size)[: len(rows)]] = rows
         try:
@@ -199,7 +186,7 @@ class _Check:
     def _border_rows(self, natural: NDArray[Any], size: int) -> Any:
         """Return rows between public ones at which the answer changes; None if there are none.
 
-        Rounding shows there, even if the answers are classes. Calls have so many rows.
+        Rounding shows there, even if the answers are classes.
         """
         sample = self.schema.sample
         numbers = number_columns(sample)
@@ -264,11 +251,8 @@ class _Check:
         return ""
 
     def _outputs(self, rows: Any, copies: Callable[[], Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the answers, and those of the steps and scores within the model, by name.
-
-        Rounding shows in these where classes, or later steps, hide it.
-        """
-        for where, model in models_behind(copies()):
+        """Yield the answers, and those of inner steps and scores, in which rounding shows."""
+        for where, model in _models_behind(copies()):
             for name, answers in self._parts(model, rows):
                 yield name + where, answers
         self.n_calls += 1
@@ -299,25 +283,16 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Public rows that are compared, as positions in a table; the last is the pad.
-
-    Attributes
-    ----------
-    table : Stack
-    natural, borders, raising, broken : ndarray of int
-        Public rows as they are; at the border of two answers; such that a call fails; with a cell
-        that is missing, unseen or huge.
-    """
+    """Public rows that are compared, as positions in a table; the last is the pad."""
 
     table: Stack
     natural: NDArray[np.intp]
-    borders: NDArray[np.intp]
-    raising: NDArray[np.intp]
-    broken: NDArray[np.intp]
+    borders: NDArray[np.intp]  # at the border of two answers
+    raising: NDArray[np.intp]  # such that a call fails
+    broken: NDArray[np.intp]  # with a cell that is missing, unseen or huge
 
     @classmethod
     def of(cls, natural: Any, borders: Any, raising: list[Any], broken: list[Any]) -> _Rows:
-        """Stack tables."""
         kinds = [[natural], [] if borders is None else [borders], raising, broken]
         ends = np.cumsum([sum(map(_num_samples, tables)) for tables in kinds])
         first = _safe_indexing(natural, np.array([0]))
@@ -349,8 +324,6 @@ class _Rows:
 
 
 class _Seen:
-    """Answers that were seen first, by row."""
-
     def __init__(self, n_rows: int) -> None:
         self._is_known = np.zeros(n_rows, dtype=bool)
         self._answers: NDArray[Any] | None = None
@@ -388,3 +361,35 @@ def _same_rows(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
     """Compare rows bit for bit, but for signs of zeros and kinds of NaN."""
     same = np.asarray((first == second) | ((first != first) & (second != second)))
     return np.asarray(same.reshape(len(same), -1).all(axis=1))
+
+
+def _models_behind(model: Any) -> list[tuple[str, Any]]:
+    """List the models within wrappers that answer for them, with their places."""
+    attributes = vars(model) if hasattr(model, "__dict__") else {}
+    for name in _INNER:
+        if _is_fitted(attributes.get(name)):
+            return _models_behind(attributes[name])
+    models = [("", model)]
+    for name in _SEVERAL:
+        several = attributes.get(name)
+        if isinstance(several, list):
+            for place, part in enumerate(several[:_MOST_MODELS]):
+                models += [
+                    (f" in {name}[{place}]{where}", inner)
+                    for where, inner in _models_behind(part)
+                    if _is_fitted(inner)
+                ]
+    return models
+
+
+def _is_fitted(model: Any) -> bool:
+    """Return True for a model that can answer rows: wrappers keep what they copy, too."""
+    if isinstance(model, type) or not (hasattr(model, "predict") or hasattr(model, "transform")):
+        return False
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    except TypeError:  # not of scikit-learn
+        return True
+    return True

@@ -46,10 +46,10 @@ def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
 
 
 def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
-    """Describe the rows that both tables have in common; None if there are none."""
     if X_public is X:
         return "is X itself"
-    if _share_memory(X_public, X):
+    pools = list(_buffers(X_public))
+    if any(_overlap(buffer, pool) for buffer in _buffers(X) for pool in pools):
         return "shares memory with X"
     if getattr(X_public, "shape", ())[1:] != getattr(X, "shape", ())[1:] and all(
         hasattr(table, "shape") for table in (X_public, X)
@@ -59,15 +59,13 @@ def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
     if _same_index(X_public, X, public, private):
         return "has rows with the index labels and the values of rows of X"
     twins = len(np.intersect1d(_unique(public), _unique(private), assume_unique=True))
-    expected = len(public) * _pair_share(private)
+    # The probability that another row equals one that occurs once is the share of rows of which
+    # there are exactly two (Good and Turing). One more pair keeps it above 0.
+    counts = np.unique(private, return_counts=True)[1]
+    expected = len(public) * (2 * (int((counts == 2).sum()) + 1) / (len(private) + 1))
     if twins >= max(_TOO_MANY, _FACTOR * expected + _ERRORS * np.sqrt(expected)):
         return f"has {twins} rows that are rows of X too, each the only one of its kind in both"
     return None
-
-
-def _share_memory(X_public: ArrayLike, X: ArrayLike) -> bool:
-    public = list(_buffers(X_public))
-    return any(_overlap(buffer, pool) for buffer in _buffers(X) for pool in public)
 
 
 def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
@@ -108,31 +106,17 @@ def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> boo
     return 2 * n_same >= max(int(is_unique.sum()), 1)
 
 
-def _pair_share(hashes: _Hashes) -> float:
-    """Estimate the probability that another row equals one that occurs once (Good and Turing).
-
-    It is the share of rows of which there are exactly two. One more pair keeps it above 0.
-    """
-    counts = np.unique(hashes, return_counts=True)[1]
-    return 2 * (int((counts == 2).sum()) + 1) / (len(hashes) + 1)
-
-
 def _unique(hashes: _Hashes) -> _Hashes:
-    """Return the hashes that occur once."""
     values, counts = np.unique(hashes, return_counts=True)
     return np.asarray(values[counts == 1])
 
 
 def row_hashes(X: Any) -> _Hashes:
-    """Return a hash of each row; equal cells have equal hashes, whatever their types.
-
-    Fractions are compared in single precision.
-    """
+    """Hash rows: equal cells of any types have equal hashes; fractions in single precision."""
     return np.fromiter(map(hash, _row_keys(X)), np.int64, _num_samples(X))
 
 
 def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
-    """Yield the cells of each row, a batch of rows at a time."""
     if issparse(X):
         table = X.tocsr(copy=True)
         table.sum_duplicates()
@@ -153,7 +137,6 @@ def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
 
 
 def _single(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Round fractions to single precision."""
     if numbers.dtype.kind != "f":
         return numbers
     with np.errstate(over="ignore"):
@@ -162,7 +145,6 @@ def _single(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_cells(rows: Sequence[Any]) -> NDArray[np.object_]:
-    """Convert a list of rows to an array, in which cells keep their types."""
     try:
         return np.array(rows, dtype=object)
     except ValueError:  # arrays of different shapes

@@ -18,10 +18,10 @@ _REMEDY = (
 
 
 def check_table_kinds(X: Any, X_public: Any) -> None:
-    """Raise ValueError if one of both tables holds numbers, and the other texts.
+    """Refuse two tables of which one holds numbers, and the other texts.
 
-    A column of private rows beside an array of public numbers is refused if not one of its cells
-    can be read as a number. Other misfits are left to the noisy check of public rows.
+    A private column beside public numbers is refused if not one of its cells can be read as a
+    number. Other misfits are left to the noisy check of public rows.
     """
     kinds = container_kind(X), container_kind(X_public)
     if "" in kinds:

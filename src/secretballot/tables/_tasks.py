@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from uuid import uuid4
 
 from secretballot._base._progress import ProgressTask
 from secretballot.tables._engine import Engine
+from secretballot.tables._undisturbed import without_warnings
 
 T = TypeVar("T")
 
@@ -26,7 +25,6 @@ class PartError(ValueError):
 
 @contextmanager
 def target_errors(columns: str | list[str]) -> Iterator[None]:
-    """Raise errors of targets in words that quote none of them."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -37,39 +35,8 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
         ) from None
 
 
-class _Silence:
-    """Context of tasks in which this process shows no warnings: a worker's log is read by others.
-
-    Filters of warnings belong to the process, and tasks may run in several threads of it: the
-    last one to end restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._n_running = threading.Lock(), 0
-        self._filters = warnings.catch_warnings()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._n_running:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-            self._n_running += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_running -= 1
-            if not self._n_running:
-                self._filters.__exit__(None, None, None)
-
-
-_SILENCE = _Silence()
-
-
 @dataclass(frozen=True)
 class _Result(Generic[T]):
-    """Result of a task, or the reason of its failure."""
-
     index: int
     value: T | None = None
     error: str = ""
@@ -80,21 +47,8 @@ def map_tasks(
 ) -> Iterator[tuple[int, T]]:
     """Yield the number and the result of each task, in any order, each once.
 
-    Parameters
-    ----------
-    engine : Engine
-    folder : str
-        Folder that all workers can read. The function is left there for them, with all it holds.
-    function : callable
-        Function from the number of a task to its result.
-    n_tasks : int
-    what : str
-        What a task is about, for errors and progress: "part", for instance.
-
-    Raises
-    ------
-    ValueError
-        If a task failed. The message has the number of the task, and the type of the error.
+    The function, with all it holds, is left for workers in `folder`. Errors name the number of the
+    task and the type of its error alone; `what` says what a task is about: "part", for instance.
     """
     import cloudpickle
 
@@ -122,7 +76,7 @@ def map_tasks(
 def _run(path: str, index: int) -> _Result[object]:
     """Run one task on a worker. An error of another library may quote private values."""
     try:
-        with _SILENCE:
+        with without_warnings():  # a worker's log is read by others
             return _Result(index, _function(path)(index))
     except PartError as error:
         return _Result(index, error=str(error))

@@ -29,7 +29,6 @@ class _Shared:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the setting until all are done who asked for it."""
         with self._lock:
             if not self._n_users:
                 self._settings.enter_context(self._setting())
@@ -48,12 +47,13 @@ _SILENCE = _Shared(lambda: warnings.catch_warnings(action="ignore"))
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Compute products of matrices on one thread.
-
-    Threads that share small products wait for each other, on a busy machine far longer than the
-    products take.
-    """
+    """Compute products of matrices on one thread: threads that share small ones wait for long."""
     return _ONE_BLAS_THREAD.kept()
+
+
+def without_warnings() -> AbstractContextManager[None]:
+    """Show no warnings: filters belong to the process, and the last thread restores them."""
+    return _SILENCE.kept()
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def undisturbed() -> Iterator[None]:
     """Run calls on one thread, with warnings ignored: they could raise, or quote private rows."""
     with (
         one_blas_thread(),
-        _SILENCE.kept(),
+        without_warnings(),
         threadpool_limits(1, user_api="openmp"),  # each thread has its own number
         parallel_config(backend="sequential"),
     ):

@@ -19,7 +19,6 @@ _UNSEEN = "unseen 20160817"
 
 
 def number_columns(table: Any) -> NDArray[Any] | None:
-    """Return the columns of floats and integers as an array; None if there are none."""
     if isinstance(table, np.ndarray):
         return np.nan_to_num(table) if table.dtype.kind in "iuf" and table.ndim == 2 else None
     places = _number_places(table)
@@ -30,7 +29,6 @@ def number_columns(table: Any) -> NDArray[Any] | None:
 
 
 def _number_places(table: Any) -> list[int]:
-    """Return the positions of the columns of floats and integers of a data frame."""
     if container_kind(table) == "polars":
         return [i for i, t in enumerate(table.dtypes) if t.is_float() or t.is_integer()]
     if container_kind(table) == "pandas":
@@ -64,10 +62,7 @@ def with_numbers(table: Any, numbers: NDArray[Any]) -> Any:
 
 
 def broken_rows(schema: RowSchema) -> Iterator[Any]:
-    """Yield public rows with one cell missing, unseen or huge, as the schema reads private ones.
-
-    Columns take turns.
-    """
+    """Yield public rows with one cell each missing, unseen or huge, as the schema reads them."""
     for cell in (None, _UNSEEN, 1, -1):
         try:
             cells = _with_cells(schema.sample, cell)
@@ -78,10 +73,7 @@ def broken_rows(schema: RowSchema) -> Iterator[Any]:
 
 
 def _with_cells(sample: Any, cell: str | int | None) -> Any:
-    """Return public rows with another cell each: missing, a text, or a huge number of a sign.
-
-    None if it makes no sense in such a table.
-    """
+    """Return public rows with cells missing, of text, or huge; None if a table takes none."""
     rows = np.arange(_num_samples(sample))
     dtype = getattr(sample, "dtype", None)
     if dtype is not None and dtype.kind in "biuf":

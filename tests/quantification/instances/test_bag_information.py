@@ -11,7 +11,7 @@ from sklearn.metrics import mutual_info_score
 from secretballot import publish_proportions
 from secretballot.quantification import Bags, LabelProportionsClassifier
 from secretballot.quantification._bag_softmax import likely_proportions
-from secretballot.quantification.instances import _proportion_loss as module
+from secretballot.quantification.instances import _label_proportions_classifier as module
 
 SHARES = np.linspace(0.25, 0.75, 8)
 

@@ -71,7 +71,7 @@ def measure_bag_information(
 ) -> BagInformation:
     """Estimate the information of features and of labels about the bag.
 
-    `alpha`, `n_folds` and `max_iter` are those of a logistic regression of the bag on features.
+    The parameters are those of a logistic regression of the bag on features.
     """
     n_bags = len(proportions.values)
     merged = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags

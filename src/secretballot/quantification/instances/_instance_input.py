@@ -12,7 +12,6 @@ from secretballot.quantification._bag_input import (
     bag_names,
     bag_numbers,
     check_bags,
-    check_magnitude,
     list_bags,
     stack_bags,
 )
@@ -48,16 +47,7 @@ def read_bags(
     raw = list_bags(X)
     bags = check_bags(raw)
     checked = check_proportions(proportions, len(bags), covariance, names=bag_names(X))
-    return raw[0], stack_bags(bags), bag_numbers(bags), _check_learnable(checked)
-
-
-def read_instances(
-    X: Matrix, bag_ids: ArrayLike, proportions: ProportionsTable, covariance: ArrayLike | None
-) -> tuple[Integers, LabelProportions]:
-    """Return the bag of each instance, and the proportions of the bags that have instances."""
-    check_magnitude("X", X, "StandardScaler()")
-    bag, by_bag = proportions_by_id(proportions, bag_ids, X.shape[0], covariance)
-    return bag, _check_learnable(by_bag)
+    return raw[0], stack_bags(bags), bag_numbers(bags), check_learnable(checked)
 
 
 def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
@@ -81,7 +71,6 @@ def instance_ratios(
     n_instances: int,
     classes: NDArray[np.generic],
 ) -> Floats:
-    """Return class ratios for all instances, shape (n_instances or 1, n_classes)."""
     n_classes = len(classes)
     if bag_ids is not None:
         bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances)
@@ -116,7 +105,7 @@ def instance_ratios(
     return values
 
 
-def _check_learnable(proportions: LabelProportions) -> LabelProportions:
+def check_learnable(proportions: LabelProportions) -> LabelProportions:
     """Return proportions with sorted classes; refuse those from which no class can be learned."""
     if proportions.covariance is None:
         warn_of_unstated_noise(proportions.values)

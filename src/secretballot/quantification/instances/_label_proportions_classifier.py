@@ -7,32 +7,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_softmax import likely_proportions
+from secretballot.quantification._bag_input import check_magnitude
+from secretballot.quantification._bag_softmax import SoftmaxWeights, likely_proportions, minimise
 from secretballot.quantification._bag_types import (
     BagSequence,
     Floats,
     Instances,
+    Integers,
+    Matrix,
     ProportionsTable,
     RandomState,
 )
 from secretballot.quantification._class_ratio_mixin import draw_seed
 from secretballot.quantification._label_proportions import proportions_by_id
-from secretballot.quantification._softmax_model import BagSoftmaxMixin
+from secretballot.quantification._softmax_model import BagSoftmaxMixin, assign_folds
 from secretballot.quantification.instances._bag_information import measure_bag_information
 from secretballot.quantification.instances._instance_input import (
+    check_learnable,
     instance_ratios,
     is_mostly_noise,
     read_bags,
-    read_instances,
 )
-from secretballot.quantification.instances._proportion_loss import match_proportions
 from secretballot.tables._frames import dense_columns
+
+#: Penalties of the loss "proportion" that are tried.
+_ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -206,7 +212,9 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
             X = validate_data(
                 self, dense_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32]
             )
-            bag, bag_proportions = read_instances(X, bag_ids, proportions, covariance)
+            check_magnitude("X", X, "StandardScaler()")
+            bag, by_bag = proportions_by_id(proportions, bag_ids, X.shape[0], covariance)
+            bag_proportions = check_learnable(by_bag)
         rng = np.random.default_rng(draw_seed(self.random_state))
         mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
         fit = self._train(X, bag, bag_proportions, rng)
@@ -358,3 +366,60 @@ default=None
         tags.target_tags.required = False
         tags.input_tags.sparse = True
         return tags
+
+
+def match_proportions(
+    F: Matrix,
+    bag: Integers,
+    proportions: Floats,
+    *,
+    alpha: str | float,
+    n_folds: int,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[SoftmaxWeights, float]:
+    """Minimise half the squared distance of mean probabilities from proportions.
+
+    "held_out" takes the penalty with the least distance in a fold that was left out.
+    """
+    initial, penalty = np.zeros((F.shape[1] + 1, proportions.shape[1])), alpha
+    if isinstance(alpha, str):
+        held_out = assign_folds(bag, n_folds, rng) == 0
+        W, candidates = initial, []
+        for candidate in _ALPHAS:  # decreasing, each starting from the previous weights
+            training = F[~held_out], bag[~held_out], proportions
+            W = _minimise(*training, candidate, W, max_iter).stacked
+            distance = _distance(W, F[held_out], F[held_out].T, bag[held_out], proportions)[0]
+            candidates.append((distance, candidate, W))
+        _, penalty, initial = min(candidates, key=lambda candidate: candidate[0])
+    return _minimise(F, bag, proportions, float(penalty), initial, max_iter), float(penalty)
+
+
+def _minimise(
+    F: Matrix, bag: Integers, proportions: Floats, penalty: float, initial: Floats, max_iter: int
+) -> SoftmaxWeights:
+    transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
+
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        W = flat.reshape(initial.shape)
+        value, gradient = _distance(W, F, transposed, bag, proportions)
+        gradient[:-1] += penalty * W[:-1]
+        return value + 0.5 * penalty * float((W[:-1] ** 2).sum()), gradient.ravel()
+
+    return minimise(objective, initial, max_iter)
+
+
+def _distance(
+    W: Floats, F: Matrix, transposed: Matrix, bag: Integers, proportions: Floats
+) -> tuple[float, Floats]:
+    """Return half the mean squared distance over instances, and its gradient."""
+    p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
+    sizes = np.bincount(bag, minlength=len(proportions))[:, None]
+    # A product with 0 and 1 sums within bags.
+    positions = (bag, np.arange(len(bag)))
+    member = sparse.csr_array((np.ones(len(bag)), positions), shape=(len(proportions), len(bag)))
+    error = np.where(sizes > 0, member @ p / np.maximum(sizes, 1) - proportions, 0)
+    slope = error[bag] / len(bag)
+    slope = p * (slope - (p * slope).sum(axis=1, keepdims=True))
+    value = 0.5 * float((sizes * error**2).sum()) / len(bag)
+    return value, np.vstack([transposed @ slope, slope.sum(axis=0)])

@@ -70,9 +70,8 @@ def error_terms(
 ) -> tuple[sparse.csr_array, Integers, Floats]:
     """Return the errors of bags' means as weights of parts, a row for each term.
 
-    The bag and the `relative_variance` of each term are also returned. `variance` is that of each
-    bag's mean: parts' deviations from the mean have the directions, and are scaled to it. Noise of
-    the proportions, by its `noise_factors`, makes further terms, mixtures of the class means.
+    `variance` is that of each bag's mean: parts' deviations from the mean have the directions, and
+    are scaled to it. Noise of the proportions makes further terms, mixtures of the class means.
     """
     parts = sums.parts
     bag, weights = parts.bag, parts.weights()
@@ -98,6 +97,5 @@ def bag_errors(
     noise_factors: Floats | None = None,
     mixture: Floats | None = None,
 ) -> BagErrors:
-    """Return the errors of bags' means; parameters as for `error_terms`."""
     terms, term_bag, relative_variance = error_terms(sums, variance, noise_factors, mixture)
     return BagErrors(sums.products(terms, terms), term_bag, relative_variance)

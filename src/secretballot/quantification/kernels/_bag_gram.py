@@ -36,7 +36,6 @@ class BagGram(NamedTuple):
         return self.products - np.diag((1 - share) * self.spread)
 
     def select(self, bags: Integers) -> BagGram:
-        """Return the products of some bags."""
         return BagGram(self.products[np.ix_(bags, bags)], self.spread[bags])
 
 
@@ -81,8 +80,7 @@ def unmix(
 ) -> Floats:
     """Return signed mixtures A of bags that are the classes, with P' A = I.
 
-    Weighted least squares. `covariance` is that of the noise of the
-    proportions, and `effect` a variance that every bag's mean has besides.
+    Weighted least squares. `effect` is a variance that every bag's mean has besides.
     """
     P = proportions
     first = _least_squares(P, gram.spread + effect)
@@ -138,8 +136,8 @@ def floor_variance(variance: Floats) -> Floats:
 def jackknife(mixture: Floats, sums: PartSums) -> tuple[Floats, Floats]:
     """Return inner products of class means, and the same with parts left out in turn.
 
-    The variance of a function of the former is the variance of that function over the latter,
-    times their number less one.
+    The variance of a function of the former is that of the function over the latter, times their
+    number less one.
     """
     parts = sums.parts
     first = np.cumsum(parts.n_parts) - parts.n_parts
@@ -181,7 +179,7 @@ def class_means(
     """Return the class means, for each damping of the metric of random group effects.
 
     A damping is the variance between groups that all directions have, as a share of the residuals'
-    variance; infinity is no random effect. Other parameters are those of `unmix`.
+    variance; infinity is no random effect.
     """
     mixture = unmix(proportions, gram, covariance, solver, effect)
     plain = ClassMeans(mixture, mixture, np.zeros((mixture.shape[1],) * 2))

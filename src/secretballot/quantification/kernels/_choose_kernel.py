@@ -27,14 +27,11 @@ def choose_kernel(
     rng: np.random.Generator,
     safe_number: int = 0,
 ) -> tuple[int, float, Floats]:
-    """Choose the bandwidth and the diagonal that predict held-out sets best.
-
-    Returns the number of the bandwidth, the diagonal, and the mean L1 errors of all, shape
-    (n_gammas, n_diagonals).
+    """Choose the bandwidth and the diagonal that predict held-out sets best; also their errors.
 
     Bags are split in halves. Class means come from one half; signed mixtures of the other half's
     bags are predicted, whose class ratios, by the released proportions, are far from any bag's.
-    `sums` are at each bandwidth; `safe_number` is taken where held-out sets are uninformative.
+    `safe_number` is taken where held-out sets are uninformative.
     """
     shares = np.asarray(diagonals, dtype=float)
     errors = np.zeros((len(sums), len(shares)))

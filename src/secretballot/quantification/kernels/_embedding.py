@@ -24,7 +24,6 @@ class KernelEmbedding:
         self._grams = kernel_sums(self.X, parts.sizes, gammas, n_jobs=n_jobs)
 
     def sums(self) -> list[PartSums]:
-        """Return the sums over parts at each bandwidth."""
         return [_kernel_part_sums(gram, self.parts) for gram in self._grams]
 
     def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> Floats:
@@ -70,25 +69,21 @@ class FeatureEmbedding:
         return self.features.sums(stack_bags(bags), parts.sizes, numbers, self.n_jobs)
 
     def add(self, bags: list[Matrix], parts: SubBags) -> None:
-        """Add further bags."""
         sums, lengths = self._sum(bags, parts, self.numbers)
         self.parts = self.parts.join(parts)
         self._sums = [stack_bags(pair) for pair in zip(self._sums, sums, strict=True)]
         self._lengths = np.concatenate([self._lengths, lengths], axis=1)
 
     def sums(self) -> list[PartSums]:
-        """Return the sums over parts at each bandwidth."""
         # There may be many parts: their own Gram matrix is never made.
         pairs = zip(self._sums, self._lengths, strict=True)
         return [PartSums(sums, lengths, self.parts) for sums, lengths in pairs]
 
     def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> Floats:
-        """Return inner products with the sums of other bags' parts."""
         (sums,), _ = self._sum(bags, parts, [number])
         return np.asarray(inner_products(self._sums[number], sums), dtype=np.float64)
 
     def within(self, number: int, bags: list[Matrix], parts: SubBags) -> list[PartSums]:
-        """Return the sums over the parts of other bags, for each bag on its own."""
         (sums,), (lengths,) = self._sum(bags, parts, [number])
         return [
             PartSums(sums[rows], lengths[rows], SubBags.of_one_bag(parts.sizes[rows]))

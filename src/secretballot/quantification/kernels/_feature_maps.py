@@ -43,10 +43,7 @@ class LinearFeatures:
 
 
 class BlockFeatures(ABC):
-    """Features that are computed a block of instances at a time, and never held for all.
-
-    They are features at several bandwidths, which are numbered.
-    """
+    """Features at numbered bandwidths, a block of instances at a time, never held for all."""
 
     @abstractmethod
     def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
@@ -62,7 +59,6 @@ class BlockFeatures(ABC):
         """
 
     def table(self, X: Matrix, number: int) -> NDArray[np.float32]:
-        """Return the features of instances at one bandwidth."""
         first = self.transform(X[:_BLOCK_ROWS], [number])[0]
         table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
         table[:_BLOCK_ROWS] = first
@@ -74,11 +70,7 @@ class BlockFeatures(ABC):
     def sums(
         self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
     ) -> tuple[list[Matrix], Floats]:
-        """Sum features over parts, of these sizes, one after another.
-
-        Returns a matrix with a row for each part at each bandwidth, and the sums of squared
-        feature lengths, shape (n_bandwidths, n_parts).
-        """
+        """Sum features, and squared lengths (n_bandwidths, n_parts), over parts in order."""
 
         def sum_block(rows: slice, starts: Integers):  # type: ignore[no-untyped-def]
             # A product with 0 and 1: BLAS adds rows faster than a reduction does.
@@ -227,7 +219,6 @@ def _part_sums(X: Matrix, sizes: Integers) -> Matrix:
 def make_features(
     kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
 ) -> KernelFeatures:
-    """Return a map to explicit features: "rff", "nystroem", or None for the linear kernel's."""
     if kind is None:
         return LinearFeatures()
     if kind == "rff":

@@ -14,6 +14,8 @@ from secretballot.quantification._bag_types import Floats, Integers, Matrix
 
 #: Rows and columns of a block of distances, which should fit a core's cache.
 _BLOCK_ROWS = 512
+#: Instances of which the median distance is taken.
+_MEDIAN_ROWS = 1000
 
 
 def kernel_sums(
@@ -28,9 +30,8 @@ def kernel_sums(
 ) -> Floats:
     """Sum exp(-gamma norm(x - y)^2) over the pairs of two parts, for all pairs of parts.
 
-    Instances are part after part, of `X_sizes` and `Y_sizes`; Y is X by default, at half the work.
-    Returns shape (n_gammas, n_parts, n_parts of Y), which doesn't depend on `n_jobs`, and on
-    `block_size` only by rounding.
+    Instances are part after part; Y is X by default, at half the work. Returns shape (n_gammas,
+    n_parts, n_parts of Y), which doesn't depend on `n_jobs`, and on `block_size` only by rounding.
     """
     same = Y is None or Y_sizes is None
     # Distances don't depend on the origin; far from it, their digits would cancel.
@@ -51,8 +52,6 @@ def kernel_sums(
 
 
 class _KernelSide:
-    """One side of the pairs: instances in blocks, with their squared lengths."""
-
     def __init__(
         self, X: Matrix, sizes: Integers, origin: NDArray[np.floating] | None, block_size: int
     ) -> None:
@@ -98,7 +97,6 @@ def _block_row_sums(
 def squared_distances(
     X: Matrix, Y: Matrix, X_lengths: NDArray[np.floating], Y_lengths: NDArray[np.floating]
 ) -> NDArray[np.floating]:
-    """Return squared distances between rows, given the squared lengths of the rows."""
     distance = inner_products(X, Y)
     distance *= -2
     distance += X_lengths[:, None]
@@ -123,13 +121,12 @@ def kernel_values(distance: NDArray[np.floating], gammas: Floats) -> Iterator[ND
 
 
 def inner_products(X: Matrix, Y: Matrix) -> NDArray[np.floating]:
-    """Return X Y' as a dense array."""
     return safe_sparse_dot(X, Y.T, dense_output=True)
 
 
-def median_gamma(X: Matrix, rng: np.random.Generator, n_instances: int = 1000) -> float:
+def _median_gamma(X: Matrix, rng: np.random.Generator) -> float:
     """Return 1 / (2 median squared distance), of a sample of the instances."""
-    rows = np.sort(rng.choice(X.shape[0], min(n_instances, X.shape[0]), replace=False))
+    rows = np.sort(rng.choice(X.shape[0], min(_MEDIAN_ROWS, X.shape[0]), replace=False))
     sample = X[rows]
     lengths = row_norms(sample, squared=True)
     distance = lengths[:, None] + lengths - 2 * inner_products(sample, sample)
@@ -145,4 +142,4 @@ def candidate_gammas(
     """Return the bandwidths to try: a fixed one, the median's, or multiples of that."""
     if not isinstance(gamma, str):
         return np.array([float(gamma)])
-    return median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))
+    return _median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))

@@ -28,7 +28,6 @@ class SubBags:
 
     @classmethod
     def of_one_bag(cls, sizes: Integers) -> SubBags:
-        """Return the parts of one bag."""
         return cls(sizes, np.zeros(len(sizes), dtype=np.int64))
 
     @property
@@ -37,12 +36,10 @@ class SubBags:
 
     @property
     def bag_sizes(self) -> Integers:
-        """Number of instances in each bag."""
         return np.bincount(self.bag, weights=self.sizes).astype(np.int64)
 
     @property
     def n_parts(self) -> Integers:
-        """Number of parts of each bag."""
         return np.bincount(self.bag)
 
     def split(self, values: NDArray[Scalar]) -> list[NDArray[Scalar]]:
@@ -50,10 +47,7 @@ class SubBags:
         return np.split(values, np.cumsum(self.n_parts)[:-1])
 
     def weights(self, counts: Floats | Integers | None = None) -> sparse.csr_array:
-        """Return the matrix that makes bag means of part sums, shape (n_bags, n_parts).
-
-        `counts` is the number of times that each part is taken; 1 by default.
-        """
+        """Return the matrix (n_bags, n_parts) of bag means; `counts`: times each part is taken."""
         taken = np.ones(len(self.bag)) if counts is None else np.asarray(counts, dtype=float)
         n_instances = np.bincount(self.bag, weights=taken * self.sizes)
         shape = (self.n_bags, len(self.bag))
@@ -61,7 +55,6 @@ class SubBags:
         return sparse.csr_array((taken / n_instances[self.bag], positions), shape=shape)
 
     def join(self, other: SubBags) -> SubBags:
-        """Return these and further bags."""
         return SubBags(
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.bag, other.bag + self.n_bags]),

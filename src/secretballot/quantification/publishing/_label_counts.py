@@ -25,10 +25,9 @@ _MOST_CHANGES = 20
 def count_labels(
     y_bags: Bags | PrivateParts | Sequence[ArrayLike], classes: ArrayLike
 ) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
-    """Count the labels of each bag; ValueError if some are missing or of no class.
+    """Count the labels of each bag, and return classes, names and how bags were formed.
 
-    Returns the private counts, shape (n_bags, n_classes), and public facts: the classes, the names
-    of the bags, and what they were formed by.
+    Missing labels, and labels of no class, are refused. Only the counts are private.
     """
     labels: Sequence[ArrayLike]
     if isinstance(y_bags, PrivateParts):
@@ -52,7 +51,6 @@ def count_labels(
 def label_arrays(
     y_bags: Bags | PrivateParts | Sequence[ArrayLike], counts: Floats
 ) -> list[NDArray[np.generic]]:
-    """Return the labels of each bag as they are, or the counts of labels in parts."""
     if isinstance(y_bags, PrivateParts):
         return [counts]
     labels = y_bags.y if isinstance(y_bags, Bags) else y_bags

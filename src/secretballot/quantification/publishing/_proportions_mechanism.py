@@ -26,13 +26,13 @@ MECHANISM_NAMES = (*_CLASSES, "dirichlet")
 
 
 class PublicParameters(NamedTuple):
-    """Public parameters of a release: privacy, bag sizes, classes and the promised counts."""
+    """Public parameters of a release."""
 
     epsilon: float
     delta: float
     sizes: Integers
     n_classes: int
-    min_count: int
+    min_count: int  # promised
     pseudo_count: float | Literal["auto"]
 
     def distortion(self, mechanism: Proportions) -> Floats:
@@ -45,7 +45,6 @@ class PublicParameters(NamedTuple):
         return np.array(by_size)[inverse]
 
     def calibrate(self, name: str) -> Proportions:
-        """Return the mechanism of that name, calibrated to epsilon and delta."""
         if name == "dirichlet":
             return self._calibrate_dirichlet()
         return _CLASSES[name].calibrated(self.epsilon, self.delta, n_classes=self.n_classes)
@@ -53,10 +52,7 @@ class PublicParameters(NamedTuple):
     def least_distorting(
         self, is_affordable: Callable[[Proportions], bool] = lambda _: True
     ) -> Proportions:
-        """Return the mechanism with the least expected distortion over all bags.
-
-        Mechanisms that are not affordable are left out, unless none is.
-        """
+        """Return the affordable mechanism with the least expected distortion over all bags."""
         # Without a delta only Laplace noise is private.
         names = MECHANISM_NAMES if self.delta > 0 else ("laplace", "laplace_prior")
         mechanisms = [self.calibrate(name) for name in names]

@@ -305,7 +305,6 @@ def _choose_mechanism(
 
 
 def _promised_count(mechanism: str | Proportions) -> int:
-    """Return the least count of a class that a mechanism relies on."""
     return getattr(mechanism, "min_count", 0)
 
 

@@ -139,7 +139,6 @@ class RatioDiagnostics:
 
 
 def diagnose(fit: RatioFit) -> RatioDiagnostics:
-    """Return the diagnostics of a fit."""
     proportions, mixture, effects = fit.proportions, fit.means.mixture, fit.effects
     singular = np.linalg.svd(proportions.values, compute_uv=False)
     gram, sums = fit.sums.gram(), fit.sums

@@ -99,10 +99,7 @@ def fit_ratios(
     group_effects: str | bool,
     rng: np.random.Generator,
 ) -> RatioFit:
-    """Fit class means, test them, and fit random group effects where they are needed.
-
-    `solver`, `diagonal` (a share) and `group_effects` are those of `MMDClassRatioEstimator`.
-    """
+    """Fit class means, test them, and fit random group effects where they are needed."""
     gram, test_data = sums.gram(), thin_bags(proportions, sums, rng)
     misfit, effects = check_misfit(test_data), None
     differ = misfit is not None and misfit.significant
@@ -123,10 +120,7 @@ def fit_group_effects(
     diagonal: float,
     rng: np.random.Generator,
 ) -> GroupEffects | None:
-    """Fit random group effects by predicting bags that were left out.
-
-    Returns None if no bag can be left out without making the others' proportions dependent.
-    """
+    """Fit random group effects by predicting bags that were left out; None if none can be."""
     P, covariance = proportions.values, proportions.covariance
     n_bags, n_classes = P.shape
     effect = 0.0

@@ -52,10 +52,9 @@ def bootstrap(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> RatioInterval:
-    """Return class ratios of groups, and bootstrap intervals.
+    """Return class ratios of groups, and bootstrap intervals for a "group" or "population".
 
-    `cross` has the inner products of training parts with the groups' parts. `target` is "group" or
-    "population".
+    `cross` has the inner products of training parts with the groups' parts.
     """
     sums, means, effects = fit.sums, fit.means, fit.effects
     gram, parts, mixture = sums.gram(), sums.parts, means.mixture
@@ -128,10 +127,7 @@ def bootstrap(
 
 
 def _freedom_of_sum(terms: list[tuple[Floats, float]]) -> float:
-    """Return the degrees of freedom of a sum of variances (Welch and Satterthwaite).
-
-    `terms` are draws, shape (n_resamples, n_classes), with the degrees of freedom of each.
-    """
+    """Return the degrees of freedom of a sum of variances of draws (Welch and Satterthwaite)."""
     variances = np.array([np.var(draws, axis=0).sum() for draws, _ in terms])
     shares = variances / max(float(variances.sum()), 1e-300)
     freedoms = np.array([freedom for _, freedom in terms])

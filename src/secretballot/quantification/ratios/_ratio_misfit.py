@@ -70,20 +70,16 @@ class Misfit(NamedTuple):
 
 
 class MisfitData(NamedTuple):
-    """Bags that are tested: all of them, or fewer bags in fewer parts.
-
-    `merger`, shape (n_parts, n_training_parts), makes their parts of the training parts.
-    """
+    """Bags that are tested: all of them, or fewer bags in fewer parts."""
 
     proportions: LabelProportions
     sums: PartSums
-    merger: sparse.csr_array
+    merger: sparse.csr_array  # makes their parts of the training parts
 
 
 def thin_bags(
     proportions: LabelProportions, sums: PartSums, rng: np.random.Generator
 ) -> MisfitData:
-    """Return the bags to be tested, at random where they are many."""
     n_bags, n_classes = proportions.values.shape
     n_noise = 0 if proportions.covariance is None else n_classes
     most = max(_MOST_TERMS // (2 + n_noise), 2 * n_classes)
@@ -145,10 +141,7 @@ def within_share(
 
 
 def separation_p_value(data: MisfitData, direction: Floats) -> float:
-    """Return the p-value of the distance of two mixtures of classes, if they were alike.
-
-    `direction`, shape (n_classes,), is the difference of the mixtures.
-    """
+    """Return the p-value of the distance of two mixtures, whose difference is `direction`."""
     sums, gram = data.sums, data.sums.gram()
     bags = unmix(data.proportions.values, gram, data.proportions.covariance) @ direction
     weights = np.outer(bags, bags)
@@ -234,10 +227,7 @@ def group_p_values(
 def warn_of_misfit_groups(
     data: MisfitData, groups: list[PartSums], cross: Floats, ratios: Floats
 ) -> None:
-    """Warn of groups that are no mixtures of the learned classes; see `group_p_values`.
-
-    The level is for all groups of a call together (Bonferroni).
-    """
+    """Warn of groups that are no mixtures of the learned classes, at one level (Bonferroni)."""
     p_values = group_p_values(data, groups, cross, ratios)
     rejected = np.flatnonzero(p_values * len(p_values) < _LEVEL)
     if rejected.size:
