@@ -9,8 +9,7 @@ import pytest
 from tests._fakes import Grouped, votes
 
 from secretballot.__main__ import main
-from secretballot._base._tables import text_table, visible
-from secretballot._base._view_parts import Table
+from secretballot._base._view import Table, text_table, visible
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
 
 #: Clears the screen, begins a line, reads backwards, is invisible, and can't be encoded.

@@ -3,8 +3,8 @@
 import os
 from contextlib import suppress
 
-from secretballot._base import _private_folder
-from secretballot._base._private_folder import PrivateFolder
+from secretballot._base import _files
+from secretballot._base._files import PrivateFolder
 
 
 def test_a_task_that_still_writes_leaves_nothing(tmp_path, monkeypatch):
@@ -26,7 +26,7 @@ def test_a_deletion_that_was_cut_off_is_finished_by_the_next_folder(tmp_path, mo
     with open(os.path.join(folder.path, "rows"), "wb") as file:
         file.write(b"private")
     with monkeypatch.context() as killed:
-        killed.setattr(_private_folder.shutil, "rmtree", lambda path, **how: None)
+        killed.setattr(_files.shutil, "rmtree", lambda path, **how: None)
         folder.delete()
     (remaining,) = tmp_path.iterdir()
     (remaining / "lock").unlink()  # which files are deleted first is not known

@@ -14,15 +14,13 @@ from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 from secretballot._base._errors import BudgetExceededError
 from secretballot.mechanisms import GNMax
 from secretballot.parties import Agreement, Answer, TermsError, TrustedAggregator
-from secretballot.parties._message import Message, MessageError
+from secretballot.parties._aggregator import Absent
+from secretballot.parties._membership import Session
 from secretballot.parties._question import Question
-from secretballot.parties._stream import ChannelError, Stream, Traffic
-from secretballot.parties._voter import Absent
-from secretballot.parties.remote._answer_messages import decode_answer, decode_outcome
-from secretballot.parties.remote._remote_voter import RemoteVoter
-from secretballot.parties.remote._session import Session
-from secretballot.parties.remote._table import encode_table
-from secretballot.parties.remote._vote_terms import VoteTerms, check_terms
+from secretballot.parties._stream import ChannelError, Message, MessageError, Stream, Traffic
+from secretballot.parties._table import encode_table
+from secretballot.parties._terms import VoteTerms, check_terms, decode_answer, decode_outcome
+from secretballot.parties._vote_server import RemoteVoter
 
 AGREEMENT = Agreement(mechanism=GNMax(sigma=1.0), parties=NAMES, weights={"south": 2.0})
 TERMS = VoteTerms(AGREEMENT, (0, 1), None, "trusted")

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.sparse import csr_array, issparse
 from tests.attacks._mutations import mutated_bytes, mutated_words
 
-from secretballot.parties._message import MessageError
-from secretballot.parties.remote._table import decode_table, encode_table
+from secretballot.parties._stream import MessageError
+from secretballot.parties._table import decode_table, encode_table
 
 try:
     import polars as pl

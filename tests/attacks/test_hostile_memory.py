@@ -14,11 +14,9 @@ from tests.collaboration.remote._site import AGREEMENT
 from tests.collaboration.remote.test_tables import frame, table
 from tests.transport._certificates import HOST, Authority
 
-from secretballot.parties._connection import Connection
-from secretballot.parties._message import Message
-from secretballot.parties._server import Server
-from secretballot.parties._stream import ChannelError
-from secretballot.parties.remote._vote_terms import VoteTerms
+from secretballot.parties._channel import Connection, Server
+from secretballot.parties._stream import ChannelError, Message
+from secretballot.parties._terms import VoteTerms
 
 #: The longest message that a reader declares.
 LIMIT = 2**25

@@ -26,7 +26,7 @@ from tests.transport._certificates import HOST, Authority
 from tests.transport._health import check_health
 
 from secretballot.parties import Membership
-from secretballot.parties._connection import Connection
+from secretballot.parties._channel import Connection
 
 #: Noise of other processes is not seeded; it would have to be 100 deviations off.
 pytestmark = pytest.mark.unseeded

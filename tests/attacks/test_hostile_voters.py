@@ -8,8 +8,8 @@ from tests.collaboration.remote._site import NAMES, budget, trained
 
 from secretballot import SkellamMax
 from secretballot.parties import Agreement
-from secretballot.parties._message import MessageError
-from secretballot.parties.remote._vote_terms import VoteTerms
+from secretballot.parties._stream import MessageError
+from secretballot.parties._terms import VoteTerms
 
 
 def test_voters_that_a_server_invents(counts):

@@ -11,7 +11,7 @@ from tests.checks._ensembles import ENSEMBLES
 from tests.checks._registry import EXAMPLES
 
 from secretballot._base._progress import tracked
-from secretballot._base._tables import mechanism_text
+from secretballot._base._view import mechanism_text
 from secretballot.testing import Audit, MechanismExample, Neighbours
 from secretballot.testing._mechanism_checks import (
     AUDIT_DELTA,

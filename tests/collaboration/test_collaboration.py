@@ -18,7 +18,7 @@ from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.mechanisms import NoisyCounts, NoisyMargin
 from secretballot.parties import Collaboration, Party, VoteRefusedError
-from secretballot.parties._mechanism_adaptation import for_party
+from secretballot.parties._question import for_party
 
 ROWS = np.zeros((5, 2))
 

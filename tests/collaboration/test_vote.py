@@ -8,7 +8,7 @@ from tests.collaboration._parties import PLAIN, agreed, budget, saying, several
 
 from secretballot import BinaryVoting, ConfidentGNMax, GNMax, SkellamMax
 from secretballot.parties import Collaboration, TrustedAggregator, VoteRefusedError
-from secretballot.parties._voter import Absent
+from secretballot.parties._aggregator import Absent
 
 ROWS = np.zeros((5, 2))
 

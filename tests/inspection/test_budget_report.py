@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot._base._tables import percent
+from secretballot._base._view import percent
 from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
 from secretballot.accounting._report import remaining_for, spent_on
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData

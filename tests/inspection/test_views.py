@@ -11,10 +11,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from secretballot._base._tables import percent
-from secretballot._base._view import View
-from secretballot._base._view_cells import Bar, Key, Segment, Shade
-from secretballot._base._view_parts import Answers, Blanks, Heading, Items, Prose, Table, facts
+from secretballot._base._view import (
+    Answers,
+    Bar,
+    Blanks,
+    Heading,
+    Items,
+    Key,
+    Prose,
+    Segment,
+    Shade,
+    Table,
+    View,
+    facts,
+    percent,
+)
 from secretballot.accounting import PlanPrice, PrivacyAccountant, PublishedEpsilon, price_plan
 from secretballot.ensemble import PrivateLabels, recommend_teachers
 from secretballot.measures import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.testing import epsilon_lower_bound
-from secretballot.testing._lower_bound import MEASURE, SEARCH, find_event
+from secretballot.testing._audit import MEASURE, SEARCH, find_event
 
 
 def normals(mean, n, seed):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import trustme
 
-from secretballot.parties._credentials import Credentials
+from secretballot.parties._channel import Credentials
 
 HOST = "127.0.0.1"
 

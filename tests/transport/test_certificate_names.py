@@ -6,11 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.transport._certificates import HOST, credentials
 
-from secretballot.parties._connection import Connection
-from secretballot.parties._credentials import certificate_names
-from secretballot.parties._message import Message
-from secretballot.parties._server import Server
-from secretballot.parties._stream import ChannelError
+from secretballot.parties._channel import Connection, Server, certificate_names
+from secretballot.parties._stream import ChannelError, Message
 
 x509 = pytest.importorskip("cryptography.x509", reason="makes certificates for the tests")
 hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")

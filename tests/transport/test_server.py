@@ -13,12 +13,14 @@ from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 from tests.transport._health import check_health
 
-from secretballot.parties._connection import Connection
-from secretballot.parties._credentials import Credentials
-from secretballot.parties._grpc import channel_options, target
-from secretballot.parties._message import Message, MessageError, read_field, read_message
-from secretballot.parties._server import Server
-from secretballot.parties._stream import ChannelError
+from secretballot.parties._channel import Connection, Credentials, Server, channel_options, target
+from secretballot.parties._stream import (
+    ChannelError,
+    Message,
+    MessageError,
+    read_field,
+    read_message,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("north", "south")
@@ -305,9 +307,9 @@ _FORGOTTEN = """
 from pathlib import Path
 from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
-from secretballot.parties._connection import Connection
-from secretballot.parties._message import Message
-from secretballot.parties._server import Server
+from secretballot.parties._channel import Connection
+from secretballot.parties._stream import Message
+from secretballot.parties._channel import Server
 
 def begin(stream):
     stream.receive(20)

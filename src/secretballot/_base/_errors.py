@@ -1,10 +1,10 @@
-"""Errors and warnings about budgets and ledgers, and the line that a warning names."""
+"""Errors and warnings, the line that a warning names, and estimators whose fit fails."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -57,13 +57,7 @@ NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
 
 @contextmanager
 def marked_errors(name: str) -> Iterator[None]:
-    """Raise what fails on private values as ValueError, with the mark, and without a list of them.
-
-    Parameters
-    ----------
-    name : str
-        Name of the values, for errors without words.
-    """
+    """Raise what fails on private values, called `name`, as a marked ValueError that lists none."""
     try:
         yield
     except (MemoryError, Warning):
@@ -96,3 +90,21 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _SKIPPED_PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def restored_on_failure(
+    estimator: object, unless: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """Leave an estimator as it was before a fit that fails, unless there is a new result.
+
+    A fit that is refused must not destroy what an earlier one has paid for.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        if not unless():
+            vars(estimator).clear()
+            vars(estimator).update(before)
+        raise

@@ -64,7 +64,6 @@ def solve(root: Matrix, vector: Matrix) -> Matrix:
 
 
 def inverse(matrix: Matrix) -> Matrix:
-    """Invert a positive definite matrix."""
     upper, _ = dpotri(cholesky_root(matrix), overwrite_c=1)
     return mirror(upper).T
 

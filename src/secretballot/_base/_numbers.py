@@ -1,14 +1,16 @@
-"""Checks of numeric parameters."""
+"""Checks of parameters: numbers, sizes of budgets and plans, and classes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._errors import NOT_FOR_PUBLICATION
 
 #: Key of a parameter that has one number for all levels.
 _EVERYONE = "*"
@@ -116,10 +118,10 @@ def quoted(value: object) -> str:
 
 
 def number_of_rows(name: str, value: Any, unit: str = "row") -> Any:
-    """Return the length of a table that is given in place of its number of rows.
+    """Return the length of a table given in place of its number of rows, or of each in a dict.
 
-    A dict of tables gives the length of each. Anything else is returned as it is. If the unit is
-    the owner, a table is refused: its number of owners is not known.
+    Anything else is returned as it is. If the unit is the owner, a table is refused: its number of
+    owners is not known.
     """
     if isinstance(value, Mapping):
         return {key: number_of_rows(name, entry, unit) for key, entry in value.items()}
@@ -149,3 +151,61 @@ def log_probabilities(probabilities: NDArray[np.float64]) -> NDArray[np.float64]
     """Compute logarithms; that of 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(probabilities))
+
+
+#: Largest epsilon of a budget; up to it mu^2 is sound, as compared to 60 digits.
+MOST_EPSILON = 1e12
+#: Largest number of rows of one plan; more don't fit into memory.
+MOST_ROWS = 10**8
+
+
+def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
+    """Check epsilon and delta; delta may be 0 only if the noise can be `pure`."""
+    check_number("epsilon", epsilon, above=0, most=MOST_EPSILON)
+    check_number("delta", delta, least=0, below=1)
+    if delta == 0 and not pure:
+        raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")
+
+
+def check_size(n_rows: object, n_columns: object) -> None:
+    check_integer("n_rows", n_rows, most=MOST_ROWS)
+    if n_columns is not None:
+        check_integer("n_columns", n_columns)
+
+
+#: Error of labels that have no order.
+_MIXED = "{name} mixes labels that can't be sorted; give all as strings or all as numbers."
+
+
+def named_classes(classes: ArrayLike) -> NDArray[Any]:
+    labels = np.asarray(classes)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"classes has shape {labels.shape}; give a list of labels, not a "
+            f"{type(classes).__name__}: classes=['no', 'yes']."
+        )
+    if any(label is None or label != label for label in labels.tolist()):
+        raise ValueError(
+            f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
+        )
+    if len({isinstance(label, str | bytes) for label in cast("Iterable[object]", classes)}) > 1:
+        raise ValueError(_MIXED.format(name="classes"))
+    sorted_labels = sorted_classes(labels, "classes")
+    if len(sorted_labels) != len(labels):
+        raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
+    return sorted_labels
+
+
+def sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the distinct labels, sorted; ValueError for fewer than two. `name` is for errors."""
+    private = f" {NOT_FOR_PUBLICATION}" if name == "y" else ""
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise ValueError(_MIXED.format(name=name) + private) from None
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} holds {len(classes)} class(es), {classes.tolist()!r}; at least two are "
+            f"needed.{private}"
+        )
+    return classes

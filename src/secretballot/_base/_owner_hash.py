@@ -44,15 +44,7 @@ def hash_texts(texts: Sequence[bytes], key: bytes) -> Words:
 
 
 def hash_packed(data: bytes | memoryview, offsets: NDArray[np.int64], key: bytes) -> Words:
-    """Hash texts that follow each other in a buffer: (n,).
-
-    Parameters
-    ----------
-    data : bytes-like
-    offsets : ndarray of shape (n + 1,)
-        Place in the buffer at which each text begins, and the end of the last.
-    key : bytes
-    """
+    """Hash texts of a buffer, text i from offsets[i] to offsets[i + 1]: (n,)."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     first, last = int(offsets[0]), int(offsets[-1])
     bytes_ = np.frombuffer(data, dtype=np.uint8)[first:last]
@@ -75,10 +67,7 @@ def hash_packed(data: bytes | memoryview, offsets: NDArray[np.int64], key: bytes
 
 
 def _siphash(words: Sequence[Words | np.uint64], key: bytes) -> Words:
-    """Mix the first, second, ... words of n texts into their hashes: (n,).
-
-    The last words are what is left of the texts, and their lengths in bytes.
-    """
+    """Mix the first, second, ... words of n texts into their hashes: (n,)."""
     n = np.size(words[0])
     keys = np.frombuffer(key, dtype="<u8")
     initial = (word ^ int(keys[place % 2]) for place, word in enumerate(_STATE))
@@ -94,8 +83,6 @@ def _siphash(words: Sequence[Words | np.uint64], key: bytes) -> Words:
 
 
 def _mix(state: list[Words], spare: Words, n_rounds: int) -> None:
-    """Apply rounds of SipHash to the state, in place."""
-
     def rotate(words: Words, bits: int) -> None:
         np.right_shift(words, np.uint64(64 - bits), out=spare)
         np.left_shift(words, np.uint64(bits), out=words)

@@ -6,7 +6,7 @@ from secretballot._base._errors import (
     LedgerError,
     PrivacyLeakWarning,
 )
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._publish_epsilon import PublishedEpsilon, publish_epsilon
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent

@@ -12,10 +12,10 @@ from secretballot._base._numbers import (
     as_float,
     check_integer,
     check_number,
+    check_size,
     number_of_rows,
     quoted,
 )
-from secretballot._base._sizes import check_size
 from secretballot._base._view import View
 from secretballot.accounting._calibration import calibrate_noise, noise_builder
 from secretballot.accounting._limits import Limits, check_left, equal_caps

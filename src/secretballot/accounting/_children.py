@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from secretballot._base._numbers import as_float, check_number, quoted
-from secretballot._base._tables import percent
-from secretballot._base._view_cells import Bar, Cell, Key, Segment
-from secretballot._base._view_parts import Table
+from secretballot._base._view import Bar, Cell, Key, Segment, Table, percent
 from secretballot.accounting._limits import largest_epsilon
 from secretballot.accounting._report import spent_on
 from secretballot.accounting._reservations import Reservation, Reserving

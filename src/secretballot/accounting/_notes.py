@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from secretballot._base._tables import mechanism_text
+from secretballot._base._view import mechanism_text
 from secretballot.ledger._child import Grant
 from secretballot.ledger._encoding import to_json
 from secretballot.ledger._entry import LedgerEntry

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import (
     ReleaseMechanism,

@@ -12,7 +12,7 @@ import randomgen
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import quoted
-from secretballot._base._public import public_name
+from secretballot._base._objects import public_name
 from secretballot.costs._cost import HasGaussianCost
 from secretballot.costs._groups import Costs
 from secretballot.costs._law import Law

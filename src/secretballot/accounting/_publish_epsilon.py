@@ -10,8 +10,7 @@ from scipy.special import ndtri
 
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_number
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Prose
+from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.costs._cost import Cost, GaussianCost, epsilon_at_orders
 from secretballot.costs._law import Move

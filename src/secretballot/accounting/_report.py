@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from secretballot._base._errors import LedgerError, PrivacyLeakWarning, warn
-from secretballot._base._tables import WITHHELD, order_text, percent
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Bar, Cell, Key, Segment
-from secretballot._base._view_parts import Part, Prose, Table
+from secretballot._base._view import (
+    WITHHELD,
+    Bar,
+    Cell,
+    Key,
+    Part,
+    Prose,
+    Segment,
+    Shown,
+    Table,
+    View,
+    order_text,
+    percent,
+)
 from secretballot.accounting._limits import (
     PrivacyFilter,
     budget_filters,

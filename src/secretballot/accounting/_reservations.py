@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, LedgerError
-from secretballot._base._numbers import check_integer, number_of_rows, quoted
-from secretballot._base._sizes import MOST_ROWS, check_size
+from secretballot._base._numbers import MOST_ROWS, check_integer, check_size, number_of_rows, quoted
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._pricing import PricedRows, Pricing, Span, answered_rows

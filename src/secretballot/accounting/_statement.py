@@ -9,17 +9,24 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from secretballot import __version__
-from secretballot._base._tables import (
+from secretballot._base._view import (
     WITHHELD,
+    Answers,
+    Blanks,
+    Heading,
+    Items,
+    Part,
+    Prose,
+    Shown,
+    Table,
+    View,
     entry_count,
+    html_page,
     mechanism_text,
     percent,
     plain_number,
     visible,
 )
-from secretballot._base._view import Shown, View
-from secretballot._base._view_page import html_page
-from secretballot._base._view_parts import Answers, Blanks, Heading, Items, Part, Prose, Table
 from secretballot.accounting._assumptions import RELATIONS, UNITS, grounds
 from secretballot.accounting._notes import Released, contents, release_words
 from secretballot.accounting._report import PrivacySpent, spent_by_level

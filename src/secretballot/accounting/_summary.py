@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from secretballot._base._tables import WITHHELD, entry_count, percent
+from secretballot._base._view import WITHHELD, entry_count, percent
 from secretballot.accounting._assumptions import UNIT_WORDS
 from secretballot.accounting._report import LARGE_EPSILON
 from secretballot.accounting._trade_off import TradeOff, level_trade_off

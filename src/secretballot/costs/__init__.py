@@ -2,7 +2,7 @@
 
 Mathematics only: no budget, no file."""
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.costs import _max_move as _max_move  # a kind of move that nothing else imports
 from secretballot.costs._clipped_bits import ClippedBits
 from secretballot.costs._confident_max import ConfidentMax

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, ndtri_exp
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._orders import GAUSSIAN, ORDERS, Floats, Order, order_index
 from secretballot.costs._threshold_search import bracket_threshold, bracket_zero

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.costs._confident_max import ConfidentMax
 from secretballot.costs._groups import EVERYONE
 from secretballot.costs._law import Law, Move, NoisyBit, NoisyMax, PlannedMechanism

@@ -11,12 +11,10 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._base._cached_property import cached_property
-from secretballot._base._numbers import check_integer, check_number
+from secretballot._base._numbers import MOST_ROWS, check_integer, check_number, check_pair
+from secretballot._base._objects import cached_property
 from secretballot._base._progress import tracked
-from secretballot._base._sizes import MOST_ROWS, check_pair
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Table
+from secretballot._base._view import Shown, Table, View
 from secretballot.costs._cost import GaussianCost, Profile
 from secretballot.costs._game import build_tree, worst_game
 from secretballot.costs._grid import FINE, Fineness, ValueFunction

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri_exp
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.costs._bit_move import BitPlay
 from secretballot.costs._game import M_co, Node, Play, play_of
 from secretballot.costs._grid import (

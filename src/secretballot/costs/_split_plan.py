@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.costs._cost import GaussianCost
 from secretballot.costs._game import RowGame, has_play, interpolate_share, play_of
 from secretballot.costs._grid import FINE, Fineness

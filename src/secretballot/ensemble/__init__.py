@@ -3,7 +3,7 @@
 What is imported as itself is for other folders of the library, not for users.
 """
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError, CompletedInterrupt, warn
-from secretballot._base._estimator_progress import EstimatorTask, Progress
+from secretballot._base._progress import EstimatorTask, Progress
 from secretballot._base._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._ensemble_data import (

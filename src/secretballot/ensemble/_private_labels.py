@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._classes import named_classes, sorted_classes
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, marked_errors, warn
-from secretballot._base._label_parts import label_parts
-from secretballot._base._view import View
+from secretballot._base._numbers import named_classes, sorted_classes
+from secretballot._base._view import View, label_parts
 from secretballot.measures._answers import codes_of
 
 #: Most numbers that are classes without being named as codes.

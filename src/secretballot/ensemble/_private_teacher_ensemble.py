@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._base._errors import warn
-from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._errors import restored_on_failure, warn
 from secretballot._base._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot._base._tables import visible
+from secretballot._base._view import visible
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import NO_BALLOT, Target, as_target

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._tables import visible
+from secretballot._base._view import visible
 from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._target import as_target

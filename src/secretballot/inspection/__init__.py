@@ -1,6 +1,6 @@
 """Displays in scikit-learn's style, which need matplotlib when they draw, and what they show."""
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.inspection._budget_display import BudgetDisplay
 from secretballot.inspection._label_scores import LabelScores, label_scores
 from secretballot.inspection._labels_display import LabelsDisplay

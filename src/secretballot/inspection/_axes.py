@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._tables import visible
+from secretballot._base._view import visible
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 
 if TYPE_CHECKING:

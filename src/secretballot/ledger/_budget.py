@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeGuard
 
-from secretballot._base._numbers import as_float, check_number, quoted
-from secretballot._base._sizes import MOST_EPSILON
+from secretballot._base._numbers import MOST_EPSILON, as_float, check_number, quoted
 from secretballot.costs._cost import best_order, gate_budget, gaussian_budget, renyi_budget
 from secretballot.costs._groups import EVERYONE, GROUP_SEPARATOR
 from secretballot.costs._orders import GAUSSIAN, ORDERS, Order, grid_order

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from secretballot._base._tables import plain_number
+from secretballot._base._view import plain_number
 from secretballot.costs._orders import ORDERS
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._base._errors import GIVE_BUDGET, CompletedInterrupt, warn
-from secretballot._base._estimator_progress import EstimatorTask, Progress
+from secretballot._base._progress import EstimatorTask, Progress
 from secretballot._base._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._errors import restored_on_failure
 from secretballot._base._numbers import check_number
 from secretballot._base._sklearn_compat import _fit_context, _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from secretballot._base._fit_state import restored_on_failure
+from secretballot._base._errors import restored_on_failure
 from secretballot._base._numbers import log_probabilities
 from secretballot._base._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting._accountant import PrivacyAccountant

@@ -1,6 +1,6 @@
 """Single answers from private rows: scores, top k, quantiles, and their prices beforehand."""
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.measures._confusion import PrivateConfusion, confusion_private
 from secretballot.measures._fit_price import FitPrice
 from secretballot.measures._private_quantiles import PrivateQuantiles, private_quantiles

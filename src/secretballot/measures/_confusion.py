@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._cached_property import cached_property
-from secretballot._base._classes import named_classes
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Cell, Shade
-from secretballot._base._view_parts import Prose, Table, facts
+from secretballot._base._numbers import named_classes
+from secretballot._base._objects import cached_property
+from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.accounting._answers import Share
 from secretballot.measures._answers import check_label_types, class_codes
 from secretballot.measures._intervals import (

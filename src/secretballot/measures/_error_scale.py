@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-from secretballot._base._cached_property import cached_property
 from secretballot._base._numbers import check_number
+from secretballot._base._objects import cached_property
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 
 from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError
 from secretballot._base._numbers import check_integer, number_of_rows
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Bar, Cell
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ledger._budget import ONLY_LEVEL, Scope
 from secretballot.measures._regression_price import RegressionScorePrice

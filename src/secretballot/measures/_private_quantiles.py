@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from secretballot._base._numbers import check_integer, check_number, quoted
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._bounds_check import BoundsCheck

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._numbers import check_integer, check_number, quoted
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Prose
+from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Prose
+from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._answers import Share
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import quantile

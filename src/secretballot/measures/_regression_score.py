@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Bar, Cell
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale

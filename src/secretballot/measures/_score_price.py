@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
-from secretballot._base._tables import percent
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Bar
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism

@@ -1,6 +1,6 @@
 """Mechanisms that turn votes or counts into a private answer, with their costs."""
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.mechanisms._additive_proportions import (
     GaussianProportions,
     LaplacePriorProportions,

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._base._numbers import check_integer
-from secretballot._base._sizes import check_pair
+from secretballot._base._numbers import check_integer, check_pair
 from secretballot.costs._orders import Floats
 from secretballot.mechanisms._proportion_moves import (
     AdditiveProportionsMove,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_unmasked
-from secretballot._base._public import public_name
+from secretballot._base._objects import public_name
 from secretballot.costs._cost import RenyiCost
 from secretballot.costs._law import Law, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting

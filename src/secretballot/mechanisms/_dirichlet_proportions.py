@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from secretballot._base._numbers import check_integer, check_number
-from secretballot._base._sizes import check_pair
+from secretballot._base._numbers import check_integer, check_number, check_pair
 from secretballot.costs._noise import draw_uniform
 from secretballot.costs._orders import Floats
 from secretballot.costs._threshold_search import find_sharpness

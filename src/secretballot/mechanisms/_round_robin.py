@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import check_integer
-from secretballot._base._public import public_name
+from secretballot._base._objects import public_name
 from secretballot.costs._groups import EVERYONE, part_name
 from secretballot.costs._law import Law
 from secretballot.mechanisms._base import HOME, Mechanism

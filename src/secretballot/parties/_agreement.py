@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from secretballot._base._numbers import check_integer, check_number
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
@@ -15,15 +14,14 @@ from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
-from secretballot.parties._mechanism_adaptation import (
+from secretballot.parties._question import (
+    Motion,
     for_columns,
     for_party,
     for_voters,
     noise_parties,
-    public_outcome,
     votes_apart,
 )
-from secretballot.parties._motion import Motion
 from secretballot.reports._budget_report import short_text
 
 #: Mechanisms that release a class, or labels.
@@ -75,7 +73,7 @@ class Agreement(Shown):
             raise TypeError(
                 f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
             )
-        if not public_outcome(self.mechanism):
+        if getattr(self.mechanism, "opens", None) not in (None, "winner"):
             raise ValueError(
                 f"mechanism={self.mechanism!r} releases counts, and the answer to a question is a "
                 "class; take opens='winner', which costs less."

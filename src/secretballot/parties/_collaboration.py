@@ -12,20 +12,16 @@ import numpy as np
 from secretballot._base._errors import PrivacyLeakWarning, warn
 from secretballot._base._numbers import check_integer
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot._base._tables import percent, text_table
+from secretballot._base._view import percent, text_table
 from secretballot.accounting._protocol import is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
 from secretballot.mechanisms._base import Mechanism
-from secretballot.parties._aggregator import Seed, TrustedAggregator
+from secretballot.parties._aggregator import Seed, TrustedAggregator, Voters
 from secretballot.parties._agreement import Agreement
-from secretballot.parties._answer import Answer
-from secretballot.parties._mechanism_adaptation import noise_scale, votes_apart
-from secretballot.parties._motion import group_columns
 from secretballot.parties._party import Party
-from secretballot.parties._question import Question, Table
-from secretballot.parties._vote import hold_vote
-from secretballot.parties._voter import Voters
+from secretballot.parties._question import Question, Table, group_columns, noise_scale, votes_apart
+from secretballot.parties._vote import Answer, hold_vote
 
 #: One asks, and two answer.
 _FEWEST = 3

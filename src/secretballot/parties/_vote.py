@@ -4,20 +4,89 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError
+from secretballot._base._view import Prose, Shown, Table, View, label_parts
 from secretballot.accounting._pricing import answered_rows
-from secretballot.parties._aggregator import Seed, TrustedAggregator
+from secretballot.mechanisms._base import Mechanism
+from secretballot.parties._aggregator import (
+    Absent,
+    Seed,
+    TrustedAggregator,
+    Voter,
+    VoteRefusedError,
+    Voters,
+    VoteTally,
+)
 from secretballot.parties._agreement import Agreement, shown_names
-from secretballot.parties._answer import Answer
-from secretballot.parties._motion import Motion, group_columns
-from secretballot.parties._question import Question
-from secretballot.parties._voter import Absent, Voter, VoteRefusedError, Voters, VoteTally
+from secretballot.parties._question import Motion, Question, group_columns
+from secretballot.reports._budget_report import short_text
+
+#: The longest list of voters in a view.
+_MOST = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Shown):
+    """Labels that answer a question, released from private votes.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,) or (n_rows, n_labels)
+        The class of each row, or 1, 0 and -1 for present, absent and unanswered labels. Rows
+        without a class have -1, or None where classes are not whole numbers.
+    answered : ndarray of bool, of the same shape
+        True for answered rows, or labels of a row.
+    names : tuple of str or None
+        The names of the labels, where rows have several.
+    voters : tuple of str or dict of str to tuple of str
+        Parties with a ballot; where rows have several labels, on each label.
+    absent : dict of str to str
+        Parties without a ballot, and the public reason.
+    mechanism : Mechanism
+        The release of labels from votes.
+    id : str
+        The question's name in the ledgers of all who voted.
+    """
+
+    labels: NDArray[Any]
+    answered: NDArray[np.bool_]
+    names: tuple[str, ...] | None
+    voters: tuple[str, ...] | Mapping[str, tuple[str, ...]]
+    absent: Mapping[str, str]
+    mechanism: Mechanism = field(repr=False)
+    id: str = field(repr=False)
+
+    def _view(self) -> View:
+        voters = self._all_voters()
+        listed = f"{len(voters):,} voters: {', '.join(voters[:_MOST])}"
+        parts = label_parts(self.labels, self.answered, self.names)
+        parts += [Prose.of(listed + (", ..." if len(voters) > _MOST else ""))]
+        if self.absent:
+            parts.append(Table(("absent", "why"), list(self.absent.items())))
+        parts.append(Prose.of(short_text(self.mechanism), quiet=True))
+        return View("Answer", tuple(parts))
+
+    def _all_voters(self) -> list[str]:
+        if isinstance(self.voters, tuple):
+            return list(self.voters)
+        return list(dict.fromkeys(name for names in self.voters.values() for name in names))
+
+    def __repr__(self) -> str:
+        n_voters = len(self._all_voters())
+        unit = "rows" if self.names is None else "labels of rows"
+        absent = f", {len(self.absent)} absent" if self.absent else ""
+        return (
+            f"<Answer: {self.answered.sum():,} of {self.answered.size:,} {unit} answered by "
+            f"{n_voters} voters{absent}>"
+        )
+
 
 #: The longest list of parties in a message.
 _NAMED = 3
@@ -121,7 +190,6 @@ def _ask(voters: Voters, request: Callable[[Voter], T], absent: dict[str, str]) 
 
 
 def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
-    """Return the votes in which a party has a ballot."""
     return [motion for motion in motions if name in motion.voters]
 
 

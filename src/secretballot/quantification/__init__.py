@@ -1,6 +1,6 @@
 """Bags with published label proportions, and the class ratios of groups learned from them."""
 
-from secretballot._base._public import published
+from secretballot._base._objects import published
 from secretballot.quantification._adapters import PerBag, QuapyQuantifier
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING
 
-from secretballot._base._tables import mechanism_text, percent
-from secretballot._base._view import View
-from secretballot._base._view_parts import Prose
+from secretballot._base._view import Prose, View, mechanism_text, percent
 from secretballot.accounting._accountant import PrivacyAccountant
 
 if TYPE_CHECKING:

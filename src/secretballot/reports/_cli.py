@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from secretballot import __version__
 from secretballot._base._errors import LedgerError
-from secretballot._base._tables import visible
+from secretballot._base._view import visible
 from secretballot.accounting._report import replay
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.costs._orders import GAUSSIAN

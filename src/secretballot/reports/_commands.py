@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from secretballot import mechanisms
 from secretballot._base._errors import BudgetExceededError
-from secretballot._base._tables import (
+from secretballot._base._view import (
     entry_count,
     mechanism_text,
     percent,

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from secretballot._base._errors import BudgetExceededError
-from secretballot._base._tables import WITHHELD, entry_count, visible
+from secretballot._base._view import WITHHELD, entry_count, visible
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -12,9 +12,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from secretballot._base._errors import LedgerError
-from secretballot._base._tables import (
+from secretballot._base._view import (
     WITHHELD,
+    Cell,
+    Heading,
+    Part,
+    Prose,
+    Table,
+    View,
     entry_count,
+    facts,
+    html_page,
     mechanism_text,
     order_text,
     percent,
@@ -22,10 +30,6 @@ from secretballot._base._tables import (
     text_table,
     visible,
 )
-from secretballot._base._view import View
-from secretballot._base._view_cells import Cell
-from secretballot._base._view_page import html_page
-from secretballot._base._view_parts import Heading, Part, Prose, Table, facts
 from secretballot.accounting._children import child_reports, children_table
 from secretballot.accounting._notes import entry_text
 from secretballot.accounting._report import PrivacySpent, budget_view, spent_by_level

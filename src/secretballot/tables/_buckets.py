@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._base._private_folder import PrivateFolder
+from secretballot._base._files import PrivateFolder
 from secretballot.tables._cells import column_cells
 from secretballot.tables._engine import Engine
 from secretballot.tables._exchange import (

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.tables._cells import (
     boolean_texts,
     cell_text,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._base._private_folder import PrivateFolder
+from secretballot._base._files import PrivateFolder
 from secretballot.tables._buckets import frame_of
 from secretballot.tables._exchange import NO_ROWS, read_batches
 from secretballot.tables._tasks import PartError, map_tasks

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._files import PrivateFolder
 from secretballot._base._numbers import check_integer
-from secretballot._base._private_folder import PrivateFolder
 from secretballot.tables._engine import Engine, as_engine
 from secretballot.tables._owners import Owners
 from secretballot.tables._part_files import list_files, shared_types

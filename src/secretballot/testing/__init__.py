@@ -1,9 +1,14 @@
 """Common checks of mechanisms and estimators, and audits of a claimed epsilon."""
 
-from secretballot._base._public import published
-from secretballot.testing._audit import Audit, Neighbours, PairAudit, audit_epsilon
+from secretballot._base._objects import published
+from secretballot.testing._audit import (
+    Audit,
+    Neighbours,
+    PairAudit,
+    audit_epsilon,
+    epsilon_lower_bound,
+)
 from secretballot.testing._for_sklearn import for_sklearn
-from secretballot.testing._lower_bound import epsilon_lower_bound
 from secretballot.testing._mechanism_checks import MechanismExample, check_mechanism
 
 __all__ = [

@@ -79,7 +79,6 @@ class _OnItself:
     """Mixin that takes private rows for public ones, where `fit` needs some."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Any:
-        """Fit, with the private rows in the place of public ones."""
         bounded = getattr(self, "bounds", None) is not None
         silent = hasattr(self, "student") and self.student is None
         none = X is None or bounded or silent
@@ -91,7 +90,6 @@ class _OnItself:
 
 
 def _class_of(kind: type[E]) -> type[E]:
-    """Return the class of a kind of estimator that is fitted on its own rows."""
     if kind not in _classes:
         _classes[kind] = type(kind.__name__, (_OnItself, kind), {"__doc__": kind.__doc__})
     subclass: type[E] = _classes[kind]

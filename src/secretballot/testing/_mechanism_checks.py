@@ -123,7 +123,6 @@ def quietly(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 def mechanism_counts(example: MechanismExample) -> NDArray[Any]:
-    """Return the example's counts as the mechanism takes them."""
     return example.mechanism.check_counts(example.counts)
 
 
@@ -137,12 +136,10 @@ def charges_known(mechanism: Mechanism, counts: NDArray[Any]) -> bool:
 
 
 def count_columns(counts: NDArray[Any]) -> int | None:
-    """Count the columns of counts, as the accountant does."""
     return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None
 
 
 def own_delta(example: MechanismExample) -> float:
-    """Compute the delta that one row of the mechanism has of its own."""
     return max(float(cost.delta) for cost in example.mechanism.max_cost().values())
 
 
@@ -175,12 +172,10 @@ def pay(
     counts: NDArray[Any],
     seed: int | np.random.Generator | None = 0,
 ) -> NDArray[Any]:
-    """Release the mechanism's outcome on counts, without warnings."""
     return quietly(accountant.release, example.mechanism, counts, random_state=seed)
 
 
 def example_neighbours(example: MechanismExample) -> list[Neighbours]:
-    """List the example's pairs of neighbouring data sets."""
     return [as_neighbours(pair) for pair in example.neighbours]
 
 
@@ -197,21 +192,14 @@ def accountant_draws(example: MechanismExample) -> Draw:
     return draw
 
 
-def audit_example(
-    example: MechanismExample, *, n_draws: int, n_rows: int = 1, random_state: int = 0
-) -> Audit:
-    """Audit a mechanism on the example's neighbours, each `n_rows` times over as one release."""
-    mechanism = example.mechanism
-    neighbours = [
-        Neighbours(np.concatenate([data] * n_rows), np.concatenate([neighbour] * n_rows), group)
-        for data, neighbour, group in example_neighbours(example)
-    ]
+def audit_example(example: MechanismExample, *, n_draws: int, random_state: int = 0) -> Audit:
+    """Audit a mechanism, as users draw from it, on the example's neighbours."""
     return audit_epsilon(
-        mechanism,
-        neighbours,
+        example.mechanism,
+        example_neighbours(example),
         AUDIT_DELTA,
         draw=accountant_draws(example),
-        outcome_law=partial(outcome_law, mechanism),
+        outcome_law=partial(outcome_law, example.mechanism),
         n_draws=n_draws,
         random_state=random_state,
     )
@@ -270,7 +258,6 @@ def check_every_row_is_charged_alone(example: MechanismExample) -> None:
 
 
 def _is_below(cost: RenyiCost, most: RenyiCost) -> bool:
-    """Check that a cost is nowhere above another, but for rounding."""
     return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
 
 

@@ -22,8 +22,6 @@ from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting
-from secretballot.mechanisms.top_k._top_k import TopK
-from secretballot.testing._top_k_law import top_k_law
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6
@@ -136,12 +134,6 @@ def _(mechanism: PowersetVoting, ballots: NDArray[Any]) -> OutcomeLaw | None:
     votes = (ballots["count"][..., None] * same).sum(axis=1)
     law = OutcomeLaw(outcomes, max_log_probabilities(votes, mechanism.sigma))
     return _behind_threshold(mechanism, law, votes)
-
-
-@_law_of.register
-def _(mechanism: TopK, votes: Floats) -> OutcomeLaw | None:
-    law = top_k_law(mechanism, votes)
-    return None if law is None else OutcomeLaw(*law)
 
 
 def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from tests.collaboration.remote._site import AGREEMENT, budget, trained
 
 from secretballot.parties import Membership, VoteServer
-from secretballot.parties._connection import Connection
+from secretballot.parties._channel import Connection
 
 
 class Room:

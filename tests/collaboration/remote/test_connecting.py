@@ -19,8 +19,8 @@ from secretballot.parties import (
     TrustedAggregator,
     VoteServer,
 )
-from secretballot.parties._message import Message
-from secretballot.parties.remote._table import encode_table
+from secretballot.parties._stream import Message
+from secretballot.parties._table import encode_table
 
 
 @pytest.fixture(scope="module")

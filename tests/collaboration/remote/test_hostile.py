@@ -19,10 +19,9 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 
 from secretballot.parties import ChannelError, VoteRefusedError
-from secretballot.parties._connection import Connection
-from secretballot.parties._message import Message
-from secretballot.parties._server import Server
-from secretballot.parties.remote._vote_terms import VoteTerms
+from secretballot.parties._channel import Connection, Server
+from secretballot.parties._stream import Message
+from secretballot.parties._terms import VoteTerms
 
 
 def generators(n):

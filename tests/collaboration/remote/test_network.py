@@ -10,7 +10,7 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 
 from secretballot.parties import ChannelError, VoteRefusedError
-from secretballot.parties._message import Message
+from secretballot.parties._stream import Message
 
 #: Seconds that a lost message is waited for; the others answer in a hundredth of that.
 PATIENCE = 1.5

@@ -9,9 +9,9 @@ from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 from tests.collaboration.remote.test_questions import CASES, VOTERS, Held, made
 
 from secretballot.parties import ChannelError, VoteServer
-from secretballot.parties._message import Message
-from secretballot.parties.remote._table import encode_table
-from secretballot.parties.remote._vote_records import VoteRecords
+from secretballot.parties._stream import Message
+from secretballot.parties._table import encode_table
+from secretballot.parties._terms import VoteRecords
 
 EVERYBODY = ("centre", *VOTERS)
 

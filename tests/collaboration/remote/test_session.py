@@ -7,10 +7,10 @@ from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 from secretballot.parties import Agreement
-from secretballot.parties._message import Message, MessageError
-from secretballot.parties.remote._session import Session
-from secretballot.parties.remote._table import encode_table
-from secretballot.parties.remote._vote_terms import VoteTerms
+from secretballot.parties._membership import Session
+from secretballot.parties._stream import Message, MessageError
+from secretballot.parties._table import encode_table
+from secretballot.parties._terms import VoteTerms
 
 CONFIDENT = ConfidentGNMax(sigma=1, sigma_threshold=1, threshold=1, n_votes=4)
 #: Their ballots weigh 4 together, of which one weighs 2.

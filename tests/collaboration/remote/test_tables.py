@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
-from secretballot.parties._message import MessageError
-from secretballot.parties.remote._arrays import ArrayWriter
-from secretballot.parties.remote._table import decode_table, encode_table
+from secretballot.parties._stream import MessageError
+from secretballot.parties._table import ArrayWriter, decode_table, encode_table
 
 NAN = float("nan")
 FRAME = pd.DataFrame(

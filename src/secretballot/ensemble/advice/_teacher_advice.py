@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secretballot._base._view import Shown, View
-from secretballot._base._view_cells import Cell, Shade
-from secretballot._base._view_parts import Prose, Table
+from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View
 from secretballot.costs._exact_max import max_log_probabilities
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import joblib
 
-from secretballot._base._private_folder import PrivateFolder
+from secretballot._base._files import PrivateFolder
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._votes import BatchVotes, count_by_group
 from secretballot.mechanisms._counting import Counting

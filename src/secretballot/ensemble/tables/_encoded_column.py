@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._cached_property import cached_property
+from secretballot._base._objects import cached_property
 from secretballot.tables._cells import cell_text, text_finder
 from secretballot.tables._column_schema import ColumnSchema
 

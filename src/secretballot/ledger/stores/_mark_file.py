@@ -13,7 +13,7 @@ from io import FileIO
 from typing import TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot._base._file_lock import try_lock, try_turn, unlock
+from secretballot._base._files import try_lock, try_turn, unlock
 from secretballot.ledger.stores._slots import SLOT, SLOTS, Mark, Slots, parse_slots, slot_bytes
 from secretballot.ledger.stores._waiting import PROCESS_LOCK, busy_timeout
 

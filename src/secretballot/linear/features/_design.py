@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot._base._cached_property import cached_property
 from secretballot._base._matrices import mirror, product
+from secretballot._base._objects import cached_property
 
 Floats = NDArray[np.float64]
 Features: TypeAlias = "Floats | csr_array"

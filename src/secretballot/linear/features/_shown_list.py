@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from secretballot._base._view import Shown, View
-from secretballot._base._view_parts import Table
+from secretballot._base._view import Shown, Table, View
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _safe_indexing
-from secretballot._base._tables import percent
+from secretballot._base._view import percent
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
 from secretballot.linear.features._column_bins import range_text
 from secretballot.linear.features._columns import Categories, PublicColumn

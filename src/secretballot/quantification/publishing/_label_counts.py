@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from secretballot._base._classes import named_classes
 from secretballot._base._errors import NOT_FOR_PUBLICATION
-from secretballot._base._numbers import check_unmasked
+from secretballot._base._numbers import check_unmasked, named_classes
 from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
-from secretballot._base._numbers import check_integer, check_number, quoted
-from secretballot._base._sizes import check_pair
+from secretballot._base._numbers import check_integer, check_number, check_pair, quoted
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.ledger._budget import Scope

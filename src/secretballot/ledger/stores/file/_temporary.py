@@ -7,7 +7,7 @@ import os
 import tempfile
 import weakref
 
-from secretballot._base._private_folder import PrivateFolder
+from secretballot._base._files import PrivateFolder
 from secretballot.ledger.stores.file._new_files import create_files, delete_files
 
 

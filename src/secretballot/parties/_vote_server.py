@@ -2,41 +2,263 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager
-from typing import Self
+from dataclasses import dataclass
+from typing import NoReturn, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._errors import BudgetExceededError
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._mechanism_choice import check_votes_on
 from secretballot.ensemble._private_labels import declared_classes
-from secretballot.parties._aggregator import TrustedAggregator
+from secretballot.parties._aggregator import (
+    Absent,
+    TrustedAggregator,
+    Voter,
+    VoteRefusedError,
+    Voters,
+    VoteTally,
+)
 from secretballot.parties._agreement import Agreement
-from secretballot.parties._credentials import Credentials
-from secretballot.parties._grpc import SILENCE
-from secretballot.parties._mechanism_adaptation import votes_apart
-from secretballot.parties._message import MAX_PIECE, Message, MessageError, read_field
-from secretballot.parties._question import Question
-from secretballot.parties._server import Server
-from secretballot.parties._stream import Stream, Traffic
+from secretballot.parties._channel import SILENCE, Credentials, DaemonThreads, Server
+from secretballot.parties._question import Motion, Question, votes_apart
+from secretballot.parties._stream import (
+    MAX_PIECE,
+    Buffer,
+    ChannelError,
+    Fields,
+    Message,
+    MessageError,
+    Stream,
+    Traffic,
+    read_field,
+)
+from secretballot.parties._table import TABLE_FIELDS, decode_table
+from secretballot.parties._terms import (
+    NO_BUDGET,
+    OPENED,
+    UNKNOWN,
+    VOID,
+    VOTING,
+    VoteTerms,
+    check_settings,
+    encode_answer,
+)
 from secretballot.parties._vote import hold_vote
-from secretballot.parties._voter import VoteRefusedError
-from secretballot.parties.remote._answer_messages import encode_answer
-from secretballot.parties.remote._remote_voter import Attendance, RemoteVoter, RemoteVoters
-from secretballot.parties.remote._table import TABLE_FIELDS, decode_table
-from secretballot.parties.remote._vote_records import OPENED, UNKNOWN, VOID, VOTING, VoteRecords
-from secretballot.parties.remote._vote_terms import VoteTerms, check_settings
 
+#: Kind of the answer to each kind of request.
+_ANSWERS = {"reserve": "reserved", "cast": "cast", "close": "closed", "void": "voided"}
+
+T = TypeVar("T")
+
+
+class RemoteVoter:
+    """A party at the other end of a stream; `ledger` is a digest of its budget.
+
+    A party that is late, answers nonsense or breaks off is `Absent`, and the stream is closed.
+    """
+
+    def __init__(self, ledger: str, stream: Stream, timeout: float) -> None:
+        self.name = stream.caller
+        self.ledger = ledger
+        self.stream = stream
+        self._timeout = timeout
+        self._motions: Sequence[Motion] = ()
+
+    def begin_invite(self, question: Question, fields: Fields, body: Buffer) -> None:
+        fields = {**fields, "question": question.id, "asker": question.asker}
+        self.stream.send(Message("invite", fields, body))
+
+    def invite(self, question: Question) -> tuple[int, ...]:
+        """Return the columns that it votes on; a party with other rows is absent."""
+        answer = self._receive("invited")
+        if answer.kind == "cannot":
+            raise Absent(self.name, "the rows do not have the columns of its own")
+        n_columns = question.target.n_columns
+        try:
+            columns = read_field(answer.fields, "columns", list[int])
+        except MessageError:
+            self._fail("columns")
+        is_known = columns == sorted(set(columns)) and max(columns, default=0) < n_columns
+        # With classes there is one vote, on all of them.
+        if not is_known or (question.classes is not None and len(columns) != n_columns):
+            self._fail("columns")
+        return tuple(columns)
+
+    def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
+        described = [
+            {"columns": motion.columns, "weight": motion.weight, "voters": list(motion.voters)}
+            for motion in motions
+        ]
+        answer = self._ask(question, "reserve", motions=described)
+        if answer.kind == "cannot":
+            if answer.fields.get("why") != NO_BUDGET:
+                self._fail("no reason")
+            raise BudgetExceededError(f"the budget of {self.name!r} does not allow it.")
+        self._motions = motions
+
+    def cast(self, question: Question) -> list[NDArray[np.intp]]:
+        answer = self._ask(question, "cast", self._n_bytes(question))
+        start, ballots = 0, list[NDArray[np.intp]]()
+        if answer.kind == "cannot":
+            self._fail("no ballots")
+        if len(answer.body) != self._n_bytes(question):
+            self._fail("ballots on something else")
+        for motion in self._motions:
+            shape = motion.ballot_shape(question)
+            codes = np.frombuffer(answer.body, motion.ballot_type, math.prod(shape), start)
+            ballots.append(self._checked_ballots(codes.reshape(shape), motion))
+            start += codes.nbytes
+        return ballots
+
+    def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
+        self._ask(question, "close", tallies=[tally._asdict() for tally in tallies])
+
+    def void(self, question: Question) -> None:
+        self._ask(question, "void")
+
+    def dismiss(self) -> None:
+        self.stream.send(Message("end"))
+        self.stream.finish()
+
+    def _n_bytes(self, question: Question) -> int:
+        return sum(
+            motion.ballot_type.itemsize * math.prod(motion.ballot_shape(question))
+            for motion in self._motions
+        )
+
+    def _checked_ballots(
+        self, codes: NDArray[np.unsignedinteger], motion: Motion
+    ) -> NDArray[np.intp]:
+        if (codes > (1 if codes.ndim == 2 else motion.n_columns - 1)).any():
+            self._fail("ballots on something else")
+        ballots = codes.astype(np.intp)
+        limit = motion.counting.max_positives
+        if limit is not None and (ballots.sum(axis=1) > limit).any():
+            self._fail("ballots for too many labels")
+        return ballots
+
+    def _ask(self, question: Question, kind: str, max_bytes: int = 0, **fields: object) -> Message:
+        self.stream.send(Message(kind, {"question": question.id, **fields}))
+        return self._receive(_ANSWERS[kind], max_bytes)
+
+    def _receive(self, kind: str, max_bytes: int = 0) -> Message:
+        try:
+            return self.stream.receive(self._timeout, max_bytes, (kind, "cannot"))
+        except ChannelError as error:
+            raise Absent(self.name, str(error)) from None
+
+    def _fail(self, fault: str) -> NoReturn:
+        self.stream.close()
+        raise Absent(self.name, f"it answered nonsense: {fault}")
+
+
+class RemoteVoters(Voters):
+    """Parties elsewhere, who are asked side by side."""
+
+    def ask(self, request: Callable[[Voter], T]) -> dict[str, T]:
+        """Return all replies, or raise the error of a party when all have replied."""
+        threads = DaemonThreads()
+        replies = {name: threads.submit(request, voter) for name, voter in self.items()}
+        wait(replies.values())
+        return {name: reply.result() for name, reply in replies.items()}
+
+
+class Attendance:
+    """Connected parties, by name."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._voters: dict[str, RemoteVoter] = {}
+
+    def voters(self, *, without: str | None = None) -> dict[str, RemoteVoter]:
+        with self._changed:
+            return {
+                name: voter
+                for name, voter in sorted(self._voters.items())
+                if name != without and not voter.stream.is_closed
+            }
+
+    def enter(self, voter: RemoteVoter) -> None:
+        """Let a party vote from the next question on, and close its earlier connection."""
+        with self._changed:
+            for other in self._voters.values():
+                if other.ledger == voter.ledger and other.name != voter.name:
+                    # Its people would have two ballots.
+                    raise ChannelError(
+                        f"{voter.name!r} has the ledger of {other.name!r}, which is there; each "
+                        "party needs a budget of its own"
+                    )
+            earlier = self._voters.get(voter.name)
+            self._voters[voter.name] = voter
+            voter.stream.send(Message("joined"))  # before any question
+            self._changed.notify_all()
+        if earlier is not None:
+            earlier.stream.close()
+
+    def leave(self, voter: RemoteVoter) -> None:
+        """Remove a party, unless it has come again by another connection."""
+        with self._changed:
+            if self._voters.get(voter.name) is voter:
+                del self._voters[voter.name]
+                self._changed.notify_all()
+
+    def wait_for(self, names: set[str], seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: names <= set(self._voters), seconds)
+
+
+#: Number of votes that a server remembers.
+_MOST_VOTES = 1_000
 #: Seconds at the end until connections are closed.
 _GOODBYE = 1.0
 #: Seconds in which the asker confirms, when all have voted, that it is connected.
 _CONFIRMATION = 20.0
 #: Bytes of a ballot on a row or a label, as it is counted.
 _BALLOT = 8
+
+
+@dataclass
+class VoteRecord:
+    asker: str
+    n_rows: int
+    state: str = VOTING
+    answer: Message | None = None
+
+
+class VoteRecords:
+    def __init__(self) -> None:
+        self._records: dict[str, VoteRecord] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, question: str, asker: str, n_rows: int) -> VoteRecord:
+        """Remember a vote, and forget answers of earlier ones to the same party."""
+        record = VoteRecord(asker, n_rows)
+        with self._lock:
+            for other in self._records.values():
+                if other.asker == asker:
+                    other.answer = None
+            self._records[question] = record
+            for oldest in list(self._records)[:-_MOST_VOTES]:
+                del self._records[oldest]
+        return record
+
+    def outcome(self, question: object, party: str) -> Message:
+        """Describe a vote to a party: its state and, if the party asked, the answer."""
+        with self._lock:
+            record = self._records.get(str(question), VoteRecord("", 0, UNKNOWN))
+            fields: dict[str, object] = {"state": record.state}
+            if record.answer is None or record.asker != party:
+                return Message("outcome", fields)
+            fields |= {"n_rows": record.n_rows, "answer": record.answer.fields}
+            return Message("outcome", fields, record.answer.body)
 
 
 class VoteServer:

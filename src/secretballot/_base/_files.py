@@ -1,4 +1,4 @@
-"""Private folders of a process, deleted when it ends, or after it was killed."""
+"""Locks of files, and private folders, which end with the process that has them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,70 @@ import os
 import platform
 import shutil
 import stat
+import struct
+import sys
 import tempfile
 import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from secretballot._base._file_lock import try_lock
+#: Windows locks bytes instead of files: the byte behind the contents.
+_LOCKED_BYTE = 4096
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def try_lock(descriptor: int) -> bool:
+        """Lock a file for this process until it is closed; False if another has locked it."""
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        """Release a lock."""
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+    def try_turn(descriptor: int) -> bool:
+        return True  # waiting in line is for other systems
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def try_turn(descriptor: int) -> bool:
+        """Take the first place among those who wait for a file's lock; False if it is taken.
+
+        It is a lock of its own, of a byte behind the contents, until the descriptor is closed.
+        Where open files have no such locks (other than on Linux) nobody waits in line, and this is
+        True.
+        """
+        kind = getattr(fcntl, "F_OFD_SETLK", None)
+        if kind is None:
+            return True
+        # struct flock: write lock, from the start of the file, first byte, number of bytes, process
+        lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
+        try:
+            fcntl.fcntl(descriptor, kind, lock)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
 
 _PREFIX, _LOCK = "secretballot-", "lock"
 #: End of the name of a folder that is being deleted.
@@ -24,11 +81,6 @@ class PrivateFolder:
 
     Python deletes nothing when a process is killed. Its lock ends, though, and the next process
     that makes such a folder beside it deletes it. (A forked child holds the same lock.)
-
-    Parameters
-    ----------
-    parent : str
-        Folder in which it is made.
     """
 
     def __init__(self, parent: str) -> None:
@@ -48,11 +100,9 @@ class PrivateFolder:
         self._finalizer = weakref.finalize(self, _remove, self.path, self.owner, self._lock)
 
     def is_usable(self, parent: str) -> bool:
-        """Return True while the folder exists, and this process made it in this parent."""
         return self.owner == os.getpid() and self.parent == parent and os.path.isdir(self.path)
 
     def delete(self) -> None:
-        """Delete the folder and all that is in it."""
         self._finalizer()
 
 

@@ -1,9 +1,27 @@
-"""Properties that are computed once for each object, without a lock."""
+"""Public import paths of objects, and properties that are computed once."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Generic, Self, TypeVar, overload
+
+
+def published(namespace: dict[str, Any]) -> None:
+    """Set ``__module__`` of what a package exports to the package, for errors, pickles and docs."""
+    for name in namespace["__all__"]:
+        value = namespace[name]
+        if isinstance(value, type | FunctionType):
+            value.__module__ = namespace["__name__"]
+
+
+def public_name(kind: type, home: str) -> str:
+    """Return the name of a class for a ledger: ``"module:name"`` unless `home` exports it."""
+    if kind.__module__ == home and getattr(sys.modules.get(home), kind.__name__, None) is kind:
+        return str(kind.__name__)
+    return f"{kind.__module__}:{kind.__qualname__}"
+
 
 T = TypeVar("T")
 

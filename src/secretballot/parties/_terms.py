@@ -1,21 +1,63 @@
-"""Terms of all votes at a server, compared with the agreement of each party, and settings."""
+"""Terms of all votes at a server, compared with each party's agreement, and answers as messages."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from secretballot._base._numbers import check_integer, check_number
 from secretballot.ensemble._target import Target
 from secretballot.ledger._encoding import to_json
 from secretballot.parties._aggregator import TrustedAggregator
 from secretballot.parties._agreement import Agreement
-from secretballot.parties._credentials import Credentials
-from secretballot.parties._message import Fields, MessageError, read_field
-from secretballot.parties._motion import Motion
+from secretballot.parties._channel import Credentials
 from secretballot.parties._party import Party
-from secretballot.parties._question import Question, Table, target_of
-from secretballot.parties._stream import MAX_SECONDS
+from secretballot.parties._question import Motion, Question, Table, target_of
+from secretballot.parties._stream import (
+    MAX_SECONDS,
+    Buffer,
+    Fields,
+    Message,
+    MessageError,
+    read_field,
+)
+from secretballot.parties._vote import Answer
+
+#: Reasons for which a party can't vote. It never says more, which only it may know.
+NO_BUDGET, NO_COLUMNS = "budget", "columns"
+
+#: States of a vote: going on; nothing was opened, and nothing will be; opened; and not known.
+VOTING, VOID, OPENED, UNKNOWN = STATES = ("voting", "void", "opened", "unknown")
+
+
+class VoteOutcome(NamedTuple):
+    """State of a question, and its answer.
+
+    Attributes
+    ----------
+    question : str
+        Its id, as it is in the ledgers of voters.
+    state : {"voting", "void", "opened", "unknown"}
+        ``"voting"``: it is voted on now. ``"void"``: nothing was opened, and nothing will be;
+        voters that heard of it took back their payment. ``"opened"``: it is paid. ``"unknown"``:
+        it failed while it was opened, or is not one that the server has held since it was started;
+        what was reserved for it stays charged.
+    answer : Answer or None
+        Where it was opened, to the party that asked, until it asks again.
+
+    Examples
+    --------
+    >>> from secretballot.parties import VoteOutcome
+    >>> VoteOutcome("3f2a", "void", None).state
+    'void'
+    """
+
+    question: str
+    state: str
+    answer: Answer | None
 
 
 def check_settings(
@@ -25,7 +67,6 @@ def check_settings(
     timeout: float,
     max_bytes: int,
 ) -> TrustedAggregator:
-    """Check settings that servers and members share; return the aggregator, by default trusted."""
     if not isinstance(agreement, Agreement):
         raise TypeError(f"agreement={agreement!r} must be an Agreement.")
     if not isinstance(credentials, Credentials):
@@ -54,11 +95,9 @@ class VoteTerms:
 
     @property
     def target(self) -> Target:
-        """Target of the votes."""
         return target_of(self.classes, self.labels)
 
     def question(self, id: str, asker: str, X: Table) -> Question:
-        """Build a question about some rows."""
         return Question(
             id=id,
             asker=asker,
@@ -84,11 +123,7 @@ class VoteTerms:
     def motion(
         self, fields: Fields, name: str, own_columns: tuple[int, ...], asker: str | None
     ) -> Motion:
-        """Build a vote that the server describes, if a party's own agreement allows it.
-
-        `own_columns` are those that the party votes on. The description has the columns of the
-        vote, the weight of the party's ballot, and the voters.
-        """
+        """Build a vote that the server describes, if a party's own agreement allows it."""
         if set(fields) != {"columns", "weight", "voters"}:
             raise MessageError(f"a vote is described by {sorted(fields)}")
         columns = tuple(read_field(fields, "columns", list[int]))
@@ -110,7 +145,7 @@ class VoteTerms:
 def check_terms(
     fields: Fields, agreement: Agreement, party: Party, aggregator: TrustedAggregator
 ) -> VoteTerms:
-    """Return a party's own terms if the aggregator's are the same, or raise `TermsError`.
+    """Return a party's own terms, or raise `TermsError` if the aggregator's differ.
 
     Only names of labels are taken from the aggregator.
     """
@@ -135,3 +170,68 @@ def check_terms(
                 f"{other!r}, instead of {value!r}"
             )
     return terms
+
+
+#: Code of a row or label without an answer.
+_UNANSWERED = -1
+
+
+def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
+    """Encode an answer: positions of classes, or 1, 0 and -1 for labels."""
+    codes = answer.labels
+    if terms.classes is not None:
+        positions = {label: code for code, label in enumerate(terms.classes)}
+        rows = zip(answer.labels.tolist(), answer.answered.tolist(), strict=True)
+        codes = np.array(
+            [positions[label] if is_answered else _UNANSWERED for label, is_answered in rows]
+        )
+    fields = {"question": answer.id, "voters": answer.voters, "absent": dict(answer.absent)}
+    return Message("answer", fields, codes.astype(_code_type(terms)).tobytes())
+
+
+def decode_answer(fields: Fields, body: Buffer, terms: VoteTerms, n_rows: int) -> Answer:
+    """Decode the answer to a question of some rows, or raise `MessageError`."""
+    labels, classes = terms.labels, terms.classes
+    dtype, n_codes = _code_type(terms), n_rows * (1 if labels is None else len(labels))
+    if len(body) != n_codes * dtype.itemsize:
+        raise MessageError("an answer is to another question")
+    codes = np.frombuffer(body, dtype).astype(np.int64)
+    most = 1 if classes is None else len(classes) - 1
+    if (codes > most).any() or (codes < _UNANSWERED).any():
+        raise MessageError("an answer is to another question")
+    voters: tuple[str, ...] | dict[str, tuple[str, ...]]
+    if labels is None:
+        voters = tuple(read_field(fields, "voters", list[str]))
+    else:
+        codes = codes.reshape(n_rows, len(labels))
+        by_label = read_field(fields, "voters", dict[str, list[str]])
+        if set(by_label) != set(labels):
+            raise MessageError("an answer does not name the voters of each label")
+        voters = {label: tuple(by_label[label]) for label in labels}
+    released, answered = terms.target.private_labels(codes, n_rows)
+    return Answer(
+        labels=released,
+        answered=answered,
+        names=labels,
+        voters=voters,
+        absent=read_field(fields, "absent", dict[str, str]),
+        mechanism=terms.agreement.mechanism,
+        id=read_field(fields, "question", str),
+    )
+
+
+def decode_outcome(question: str, message: Message, terms: VoteTerms) -> VoteOutcome:
+    state = read_field(message.fields, "state", str)
+    if state not in STATES:
+        raise MessageError(f"state={state!r} is none of {STATES}")
+    if message.fields.get("answer") is None:
+        return VoteOutcome(question, state, None)
+    fields = read_field(message.fields, "answer", dict[str, object])
+    n_rows = read_field(message.fields, "n_rows", int)
+    if n_rows < 1:
+        raise MessageError("an answer to a question of no rows")
+    return VoteOutcome(question, state, decode_answer(fields, message.body, terms, n_rows))
+
+
+def _code_type(terms: VoteTerms) -> np.dtype[np.signedinteger]:
+    return np.min_scalar_type(-len(terms.classes or ()) - 1).newbyteorder("<")

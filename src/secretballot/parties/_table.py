@@ -1,22 +1,143 @@
-"""Tables of rows as fields and arrays of a message, nothing of which is code."""
+"""Tables of rows as fields and arrays of a message, nothing of which is code.
+
+Numbers are sent as they are in memory, texts as UTF-8 with their lengths. Readers use the memory of
+the message itself, so that an array takes no more than its bytes.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse
 
-from secretballot.parties._message import Buffer, Fields, MessageError, read_field
 from secretballot.parties._question import Table, frame_package
-from secretballot.parties.remote._arrays import ArrayReader, ArrayWriter, read_shape
+from secretballot.parties._stream import Buffer, Fields, MessageError, read_field
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+#: Types of numpy that are sent.
+_DTYPE = re.compile(r"<[iu][248]|<f[248]|\|[iub]1|<[mM]8\[(s|ms|us|ns)\]|\|S[1-9]\d{0,8}")
+#: Arrays begin at multiples of this, as numpy reads them fastest.
+_ALIGNED = 16
+#: Bytes that a text takes at most beside its characters, and each of them.
+_TEXT, _CHARACTER = 96, 4
+#: Decoded tables may take this multiple of the longest message.
+_EXPANSION = 2
+#: Dimensions of an array.
+_DIMENSIONS = 8
+#: Lengths that stand for missing texts.
+_NONE, _NAN = -1, -2
+
+
+class ArrayWriter:
+    """Encoder of arrays one after another; `forms` lists their types and shapes."""
+
+    def __init__(self) -> None:
+        self.forms: list[list[object]] = []
+        self._parts: list[NDArray[np.uint8]] = []
+
+    def add(self, array: NDArray[Any], name: str = "X") -> None:
+        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        if not _DTYPE.fullmatch(plain.dtype.str):
+            raise ValueError(
+                f"{name} is of dtype {array.dtype}, which can't be sent: only numbers of up to 64 "
+                "bits, booleans, times and texts."
+            )
+        self.forms.append([plain.dtype.str, list(array.shape)])
+        gap = -sum(map(len, self._parts)) % _ALIGNED
+        self._parts += [np.zeros(gap, np.uint8), plain.reshape(-1).view(np.uint8)]
+
+    def add_texts(self, cells: Iterable[object], name: str = "X") -> None:
+        lengths, encoded = [], []
+        for cell in cells:
+            if isinstance(cell, str):
+                try:
+                    encoded.append(cell.encode())
+                except UnicodeEncodeError:
+                    raise ValueError(
+                        f"{name} holds a text with half of a surrogate pair."
+                    ) from None
+                lengths.append(len(encoded[-1]))
+            elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
+                lengths.append(_NONE if cell is None else _NAN)
+            else:
+                raise ValueError(
+                    f"{name} holds {type(cell).__name__} objects, which can't be sent: only "
+                    "numbers, booleans, times and texts, and what is missing among them."
+                )
+        self.add(np.array(lengths, np.int64), name)
+        self.add(np.frombuffer(b"".join(encoded), np.uint8), name)
+
+    def body(self) -> memoryview:
+        return (self._parts[1] if len(self.forms) == 1 else np.concatenate(self._parts)).data
+
+
+class ArrayReader:
+    """Decoder of arrays one after another; their faults are `MessageError`."""
+
+    def __init__(self, fields: Fields, body: Buffer, max_bytes: int) -> None:
+        self._forms = iter(read_field(fields, "arrays", list[list[object]]))
+        self._bytes, self._position = np.frombuffer(body, np.uint8), 0
+        self._max_bytes, self._n_decoded = _EXPANSION * max_bytes, 0
+
+    def next(self, kinds: str = "biufmMS") -> NDArray[Any]:
+        """Return the next array, of a dtype of these kinds."""
+        name, shape = next(self._forms, ("", []))
+        if not isinstance(name, str) or not _DTYPE.fullmatch(name):
+            raise MessageError("an array is missing, or of a type that is not known")
+        dtype, sizes = np.dtype(name), read_shape({"shape": shape})
+        start = self._position + -self._position % _ALIGNED
+        end = start + math.prod(sizes) * dtype.itemsize
+        if dtype.kind not in kinds or end > len(self._bytes):
+            raise MessageError("an array is of another type than its table's, or too short")
+        flat = self._bytes[start:end]
+        if dtype.kind == "b" and (flat > 1).any():
+            raise MessageError("an array of booleans holds others")
+        self._position = end
+        return flat.view(dtype).reshape(sizes)
+
+    def next_texts(self) -> list[Any]:
+        lengths, encoded = self.next("i").ravel(), bytes(self.next("u"))
+        self.count(_TEXT * len(lengths) + _CHARACTER * len(encoded))
+        if (lengths < _NAN).any() or (lengths > len(encoded)).any():
+            raise MessageError("texts have lengths that are none")
+        ends = np.maximum(lengths, 0).cumsum()
+        if (ends[-1] if len(ends) else 0) != len(encoded):
+            raise MessageError("texts are longer or shorter than their lengths")
+        missing: dict[int, object] = {_NONE: None, _NAN: math.nan}
+        return [
+            encoded[end - length : end].decode() if length >= 0 else missing[length]
+            for length, end in zip(lengths.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def count(self, n_bytes: int) -> None:
+        self._n_decoded += n_bytes
+        if self._n_decoded > self._max_bytes:
+            raise MessageError(
+                f"a table takes {self._n_decoded:,} bytes of memory, and {self._max_bytes:,} are "
+                "allowed"
+            )
+
+    def close(self) -> None:
+        if next(self._forms, None) is not None or self._position != len(self._bytes):
+            raise MessageError("a table is longer than its arrays")
+
+
+def read_shape(fields: Fields) -> tuple[int, ...]:
+    shape = read_field(fields, "shape", list[int])
+    if len(shape) > _DIMENSIONS or any(size >= 2**62 for size in shape):
+        raise MessageError("a table has no shape that is known")
+    return tuple(shape)
+
 
 #: Fields that describe a table.
 TABLE_FIELDS = ("table", "arrays", "shape", "columns")
@@ -40,30 +161,29 @@ _COLUMN = 4_096
 Column = tuple[str | int, str]
 
 
-def encode_table(X: Table, name: str = "X") -> tuple[dict[str, object], memoryview]:
-    """Encode a table of numbers, booleans, times, texts, categories and missing values."""
+def encode_table(X: Table) -> tuple[dict[str, object], memoryview]:
     writer = ArrayWriter()
     fields: dict[str, object] = {"arrays": writer.forms}
     if (frames := frame_package(X)) is not None:
-        columns = _write_columns(X, frames.__name__, writer, name)
+        columns = _write_columns(X, frames.__name__, writer)
         return {**fields, "table": frames.__name__, "columns": columns}, writer.body()
     if issparse(X):
         rows = X.tocsr()
         for array in (rows.data, rows.indices, rows.indptr):
-            writer.add(array, name)
+            writer.add(array)
         kind = "csr_matrix" if isinstance(X, csr_matrix) else "csr_array"
         return {**fields, "table": kind, "shape": list(rows.shape)}, writer.body()
     if isinstance(X, list) and X and all(isinstance(row, str) for row in X):
-        writer.add_texts(X, name)
+        writer.add_texts(X)
         return {**fields, "table": "texts"}, writer.body()
     try:
         cells = np.asarray(X)
     except ValueError:
-        raise ValueError(f"{name} has rows of different lengths; give a table.") from None
+        raise ValueError("X has rows of different lengths; give a table.") from None
     if cells.dtype.kind not in "UO":
-        writer.add(cells, name)
+        writer.add(cells)
         return {**fields, "table": "array"}, writer.body()
-    writer.add_texts(cells.ravel().tolist(), name)
+    writer.add_texts(cells.ravel().tolist())
     kind = "text" if cells.dtype.kind == "U" else "objects"
     return {**fields, "table": kind, "shape": list(cells.shape)}, writer.body()
 
@@ -116,19 +236,16 @@ def _read(fields: Fields, reader: ArrayReader) -> Table:
     return cells.reshape(read_shape(fields))
 
 
-def _write_columns(X: Table, package: str, writer: ArrayWriter, name: str) -> list[list[object]]:
-    """Encode the columns of a data frame, and return their names and types."""
+def _write_columns(X: Table, package: str, writer: ArrayWriter) -> list[list[object]]:
     if not X.shape[1]:
-        raise ValueError(f"{name} has no columns.")
+        raise ValueError("X has no columns.")
     is_pandas = package == "pandas"
     write = _write_pandas if is_pandas else _write_polars
     columns: list[list[object]] = []
     for label, series in X.items() if is_pandas else X.to_dict().items():
         if isinstance(label, bool) or not isinstance(label, str | int | np.integer):
-            raise ValueError(
-                f"{name} has a column named {label!r}; name columns by texts or numbers."
-            )
-        tag = write(series, writer, f"{name}[{label!r}]")
+            raise ValueError(f"X has a column named {label!r}; name columns by texts or numbers.")
+        tag = write(series, writer, f"X[{label!r}]")
         columns.append([label if isinstance(label, str) else int(label), tag])
     return columns
 
@@ -158,7 +275,6 @@ def _write_pandas(series: pandas.Series[Any], writer: ArrayWriter, name: str) ->
 
 
 def _read_pandas(fields: Fields, reader: ArrayReader) -> pandas.DataFrame:
-    """Decode a data frame."""
     frames = import_module("pandas")
     columns = _read_columns(fields, reader)
     series = [_read_series(reader, tag, frames) for _, tag in columns]
@@ -170,16 +286,13 @@ def _read_pandas(fields: Fields, reader: ArrayReader) -> pandas.DataFrame:
 
 
 def _read_series(reader: ArrayReader, tag: str, frames: ModuleType) -> pandas.Series[Any]:
-    series: pandas.Series[Any]
     if match := _CATEGORIES.fullmatch(tag):
         codes = reader.next("i")
         values = frames.Index(_read_series(reader, match[2], frames))
         dtype = frames.CategoricalDtype(values, ordered=match[1] == "ordered")
-        series = frames.Series(frames.Categorical.from_codes(codes, dtype=dtype))
-        return series
+        return frames.Series(frames.Categorical.from_codes(codes, dtype=dtype))
     if tag in _TEXTS:
-        series = frames.Series(reader.next_texts(), dtype=tag)
-        return series
+        return frames.Series(reader.next_texts(), dtype=tag)
     values = reader.next()
     if _MASKED.fullmatch(tag):
         array_type = frames.api.types.pandas_dtype(tag).construct_array_type()
@@ -213,7 +326,6 @@ def _write_polars(series: polars.Series, writer: ArrayWriter, name: str) -> str:
 
 
 def _read_polars(fields: Fields, reader: ArrayReader) -> polars.DataFrame:
-    """Decode a data frame."""
     frames = import_module("polars")
     columns = _read_columns(fields, reader)
     names = [str(label) for label, _ in columns]
@@ -229,12 +341,10 @@ def _read_polars(fields: Fields, reader: ArrayReader) -> polars.DataFrame:
 
 
 def _read_polars_series(reader: ArrayReader, tag: str, frames: ModuleType) -> polars.Series:
-    series: polars.Series
     if tag in _POLARS_TEXTS:
         texts = reader.next_texts()
         dtype = frames.Enum(reader.next_texts()) if tag == "Enum" else getattr(frames, tag)
-        series = frames.Series(texts, dtype=dtype)
-        return series
+        return frames.Series(texts, dtype=dtype)
     match = _POLARS.fullmatch(tag)
     if match is None:
         raise MessageError("a column is of no type that is known")
@@ -244,7 +354,7 @@ def _read_polars_series(reader: ArrayReader, tag: str, frames: ModuleType) -> po
         raise MessageError("a column and its nulls are of different lengths")
     series = physical.set(nulls, None).cast(dtype)
     if match[1] in ("Date", "Datetime") and series.null_count() < len(series):
-        ends = series.gather([series.arg_min(), series.arg_max()])  # type: ignore[list-item]
+        ends = series.gather([series.arg_min(), series.arg_max()])
         ends.cast(frames.String)  # panics for a time that no calendar has
     return series
 

@@ -1,4 +1,7 @@
-"""Exact laws of private top-k sets, summed over all orders in which items may be drawn."""
+"""Exact laws of private top-k sets, summed over all orders in which items may be drawn.
+
+Whoever imports this module lets `outcome_law`, and so the common checks, know them.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTop
 from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
 from secretballot.mechanisms.top_k._top_k import TopK
+from secretballot.testing._outcome_laws import OutcomeLaw
+from secretballot.testing._outcome_laws import _law_of as law_of_mechanism
 
 #: Probabilities of all sets, shape (n_rows, 2**n_items): item i is in set s if its bit i is 1.
 Sets = Floats
@@ -25,7 +30,8 @@ Sets = Floats
 _MOST_ITEMS = 6
 
 
-def top_k_law(mechanism: TopK, votes: Floats) -> tuple[NDArray[Any], Floats] | None:
+@law_of_mechanism.register
+def top_k_law(mechanism: TopK, votes: Floats) -> OutcomeLaw | None:
     """Compute all outcomes and their log probabilities; None if there are too many.
 
     Outcomes are all sets, and last a row of -1 if the mechanism may release nothing.
@@ -41,7 +47,7 @@ def top_k_law(mechanism: TopK, votes: Floats) -> tuple[NDArray[Any], Floats] | N
         outcomes = np.vstack([outcomes, np.full(n_items, -1)])
         law = np.hstack([law, nothing[:, None]])
     with np.errstate(divide="ignore"):
-        return outcomes, np.log(law)
+        return OutcomeLaw(outcomes, np.log(law))
 
 
 @singledispatch
