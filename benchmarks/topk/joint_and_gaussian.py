@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 from secretballot.costs import BoundedRange, NoisyVector, Step, draw_uniform
 from secretballot.costs._law import Law
 from secretballot.mechanisms import ExponentialTopK, TopK
-from secretballot.mechanisms.top_k import largest, mark
+from secretballot.mechanisms._top_k import largest, mark
 
 #: Thresholds of less than e^-90 of the largest weight are left out: they are never drawn.
 _LOG_NEGLIGIBLE = 90.0

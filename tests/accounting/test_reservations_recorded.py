@@ -10,7 +10,7 @@ from secretballot.__main__ import main
 from secretballot.accounting import LedgerError
 from secretballot.accounting._report import replay
 from secretballot.inspection import BudgetDisplay
-from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._entry import Reserved
 
 
 @pytest.mark.parametrize(

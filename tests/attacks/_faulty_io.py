@@ -16,7 +16,7 @@ from pathlib import Path
 from tests._fakes import Pure, basic_budget, spend, votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger.stores import _waiting
+from secretballot.ledger import _waiting
 
 QUARTER = Pure(epsilon=0.25)
 KINDS = {"error": 1, "short": 2, "full": 3}

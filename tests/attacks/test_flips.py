@@ -9,8 +9,8 @@ import pytest
 from tests._fakes import Pure, basic_budget, spend
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger.stores import _waiting
-from secretballot.ledger.stores._slots import SLOT, SLOTS
+from secretballot.ledger import _waiting
+from secretballot.ledger._mark import SLOT, SLOTS
 
 #: Entries that fit, of which `SPENT` are there.
 AFFORDABLE, SPENT = 70, 66

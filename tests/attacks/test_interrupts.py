@@ -11,7 +11,7 @@ from tests._fakes import Pure, basic_budget, spend, votes
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
-from secretballot.ledger.stores import _waiting
+from secretballot.ledger import _waiting
 
 QUARTER = Pure(epsilon=0.25)
 

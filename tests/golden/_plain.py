@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ledger._export import export
+from secretballot.ledger._transfer import export
 
 #: Fields of an entry that differ from run to run.
 _VARYING = ("time", "scope_id", "previous", "digest", "checkpoint")

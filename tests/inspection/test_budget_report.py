@@ -21,8 +21,8 @@ from secretballot._base._view import percent
 from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
 from secretballot.accounting._report import remaining_for, spent_on
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ledger import _waiting
 from secretballot.ledger._totals import Totals
-from secretballot.ledger.stores import _waiting
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
 from secretballot.parties import Party

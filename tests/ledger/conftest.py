@@ -17,7 +17,7 @@ def server():
     needs_server()
     with running(Server()) as started:
         yield started
-        from secretballot.ledger.stores.server._connection import close_unused
+        from secretballot.ledger._server_connection import close_unused
 
         close_unused()
 

@@ -9,9 +9,8 @@ from joblib import Parallel, delayed
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.accounting._report import replay
-from secretballot.ledger._child import Grant
-from secretballot.ledger._child_ledger import ChildLedger
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._entry import Grant
+from secretballot.ledger._ledger import ChildLedger, Ledger
 from secretballot.mechanisms import GNMax
 
 ROW = GNMax(sigma=400.0)

@@ -13,7 +13,7 @@ from tests.ledger._forging import forging
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan
 from secretballot.accounting._report import replay
-from secretballot.ledger._child import Grant
+from secretballot.ledger._entry import Grant
 from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 

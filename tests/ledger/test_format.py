@@ -23,7 +23,7 @@ from secretballot.accounting import (
     PrivacyLeakWarning,
 )
 from secretballot.accounting._report import replay
-from secretballot.ledger import _header as header
+from secretballot.ledger import _stored_entries as header
 from secretballot.ledger._budget import Budget, budget_levels
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger

@@ -181,7 +181,7 @@ def test_totals_of_an_old_checkpoint_that_were_altered(name):
 
 def test_a_walk_keeps_nobody_from_spending(name, monkeypatch):
     monkeypatch.setattr(ledger, "BATCH", 3)
-    monkeypatch.setattr("secretballot.ledger.stores._waiting.BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr("secretballot.ledger._waiting.BUSY_TIMEOUT", 0.0)
     accountant = basic_budget(name, epsilon=100.0)
     scope = accountant.scope()
     spend(accountant, 7)

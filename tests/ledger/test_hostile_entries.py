@@ -16,7 +16,7 @@ from secretballot.accounting import LedgerError, PrivacyAccountant, PrivacyState
 from secretballot.accounting._report import replay
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._export import export
+from secretballot.ledger._transfer import export
 from secretballot.mechanisms import GNMax
 
 COST = RenyiCost.from_epsilon_delta(0.1, 0.0)

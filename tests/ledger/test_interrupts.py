@@ -12,8 +12,8 @@ from tests._programs import interrupts_arrive, run_python
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
-from secretballot.ledger.stores import _mark_file, _waiting
-from secretballot.ledger.stores.file import _file
+from secretballot.ledger import _file, _waiting
+from secretballot.ledger import _mark as _mark_file
 
 try:
     import psycopg
@@ -231,7 +231,7 @@ def test_an_interrupted_creation_is_complete(path, pressed_at):
 FORKING = """
 import os, signal, sys, threading, time
 from tests._fakes import basic_budget, spend
-from secretballot.ledger.stores import _waiting
+from secretballot.ledger import _waiting
 _waiting.BUSY_TIMEOUT = 0.3
 accountant = basic_budget(sys.argv[1])
 held, done = threading.Event(), threading.Event()

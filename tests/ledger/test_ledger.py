@@ -16,8 +16,8 @@ import pytest
 from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
+from secretballot.ledger import _file as ledger_file
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores.file import _file as ledger_file
 
 
 @pytest.fixture
@@ -100,9 +100,7 @@ def test_another_database_is_no_ledger(path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    monkeypatch.setattr(
-        "secretballot.ledger.stores.file._file_store.SCHEMA", "CREATE TABLE broken;\n"
-    )
+    monkeypatch.setattr("secretballot.ledger._file_store.SCHEMA", "CREATE TABLE broken;\n")
     with pytest.raises(LedgerError, match="can't be used"):
         basic_budget(path)
     assert list(path.parent.iterdir()) == []
@@ -239,7 +237,7 @@ def test_a_commit_that_fails_returns_nothing(path, monkeypatch):
 
 def test_a_ledger_held_too_long_by_another_process(path, monkeypatch):
     accountant = basic_budget(path)
-    monkeypatch.setattr("secretballot.ledger.stores._waiting.BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr("secretballot.ledger._waiting.BUSY_TIMEOUT", 0.05)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match=r"locked by another process for more than 0\.05"):

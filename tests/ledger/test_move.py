@@ -9,9 +9,8 @@ from tests._fakes import votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._moving import move
-from secretballot.ledger.stores.server._server_rows import ServerRows
-from secretballot.ledger.stores.server._server_store import ServerStore
+from secretballot.ledger._server_store import ServerRows, ServerStore
+from secretballot.ledger._transfer import move
 from secretballot.mechanisms import GNMax
 
 

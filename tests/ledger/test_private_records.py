@@ -15,10 +15,10 @@ from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.accounting._report import replay
 from secretballot.ledger import _transaction as transactions
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._export import export
+from secretballot.ledger._file_store import FileRows
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores.file._file_store import FileRows
+from secretballot.ledger._transfer import export
 from secretballot.mechanisms import GNMax
 
 #: Of the entries 1, 2 and 4.
@@ -144,7 +144,7 @@ def test_other_records_leave_the_same_chain(tmp_path, monkeypatch):
     for each in (other, third):
         each.write_bytes(path.read_bytes())
     heads = []
-    monkeypatch.setattr("secretballot.ledger._original.same_place", lambda one, other: True)
+    monkeypatch.setattr("secretballot.ledger._transaction.same_place", lambda one, other: True)
     monkeypatch.setattr(transactions, "CHECKPOINT_EVERY", 1)
     monkeypatch.setattr(transactions, "datetime", Noon)
     for each, secret in ((path, "yes"), (other, "no"), (third, None)):

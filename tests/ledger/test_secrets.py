@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.ledger._export import export
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger.stores._slots import Mark, slot_bytes
+from secretballot.ledger._mark import Mark, slot_bytes
+from secretballot.ledger._transfer import export
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 # Counts that occur nowhere else, neither as numbers nor by accident in text.

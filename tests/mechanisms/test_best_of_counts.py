@@ -8,8 +8,9 @@ import pytest
 from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import EVERYONE, PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant
 from secretballot.costs import BoundedRange
+from secretballot.costs._groups import EVERYONE
 from secretballot.mechanisms import BestOfCounts
 from secretballot.testing._outcome_laws import exact_divergence, outcome_law
 
@@ -82,7 +83,7 @@ def half_the_noise(patch):
 
 def one_way_only(patch):
     patch.setattr(
-        "secretballot.mechanisms._best_of_counts.difference_sensitivity", lambda relation: 1.0
+        "secretballot.mechanisms._noisy_counts.difference_sensitivity", lambda relation: 1.0
     )
 
 

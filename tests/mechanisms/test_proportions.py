@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
-from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant
+from secretballot.accounting import ORDERS, PrivacyAccountant
+from secretballot.costs._groups import EVERYONE
 from secretballot.costs._noise import dirichlet_delta, dirichlet_renyi
 from secretballot.mechanisms import (
     DirichletProportions,
@@ -18,9 +19,12 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.mechanisms._additive_proportions import _truncated_mean
-from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
-from secretballot.mechanisms._proportions import on_grid, on_simplex
+from secretballot.mechanisms._proportions import (
+    DirichletProportionsMove,
+    _truncated_mean,
+    on_grid,
+    on_simplex,
+)
 from secretballot.testing import epsilon_lower_bound
 
 DIRICHLET = DirichletProportions(concentration=0.8, pseudo_count=0.6)

@@ -15,7 +15,7 @@ from secretballot.accounting import EVERYONE, BudgetExceededError, PrivacyAccoun
 from secretballot.costs import Step, _integer_moves
 from secretballot.costs._integer_moves import IntegerBit, IntegerCounts
 from secretballot.costs._noise import skellam
-from secretballot.mechanisms import GNMax, SkellamMax, _skellam_max
+from secretballot.mechanisms import GNMax, SkellamMax, _noisy_max
 from secretballot.testing import Neighbours
 from secretballot.testing._outcome_laws import exact_divergence, outcome_law
 
@@ -152,8 +152,8 @@ def test_known_votes_are_refused():
 
 
 def half_the_noise(patch):
-    draw = _skellam_max.draw_skellam
-    patch.setattr(_skellam_max, "draw_skellam", lambda v, *shape: draw(v / 4, *shape))
+    draw = _noisy_max.draw_skellam
+    patch.setattr(_noisy_max, "draw_skellam", lambda v, *shape: draw(v / 4, *shape))
 
 
 def ties_go_to_the_last(patch):

@@ -31,10 +31,10 @@ from secretballot.costs._groups import check_groups
 from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
-from secretballot.ledger._encoding import to_json
-from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._entry import to_json
 from secretballot.ledger._ledger import Accepted, Ledger
 from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._waiting import HeldInterrupts
 
 
 class PrivacyAccountant(Carving):

@@ -17,8 +17,7 @@ from secretballot.accounting._notes import (
 from secretballot.accounting._protocol import foreign_names
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._child import Grant
-from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._entry import Grant, Reserved
 
 UNITS = {
     "row": "one row of the private data",

@@ -36,7 +36,7 @@ from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, che
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
-from secretballot.ledger.stores._waiting import showing
+from secretballot.ledger._waiting import showing
 
 M = TypeVar("M", bound=ReleaseMechanism)
 R = TypeVar("R")

@@ -14,11 +14,15 @@ from secretballot.accounting._reservations import Reservation, Reserving
 from secretballot.costs._cost import gate_budget, gaussian_budget
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, Scope, check_cap
-from secretballot.ledger._child import NAME_SEPARATOR, Child, Grant, is_child_name
-from secretballot.ledger._child_ledger import ChildLedger
-from secretballot.ledger._encoding import to_json
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._entry import (
+    NAME_SEPARATOR,
+    Child,
+    Grant,
+    LedgerEntry,
+    is_child_name,
+    to_json,
+)
+from secretballot.ledger._ledger import ChildLedger, Ledger
 from secretballot.ledger._transaction import Transaction
 
 

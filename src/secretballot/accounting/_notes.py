@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from secretballot._base._view import mechanism_text
-from secretballot.ledger._child import Grant
-from secretballot.ledger._encoding import to_json
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._entry import Grant, LedgerEntry, Reserved, to_json
 
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]

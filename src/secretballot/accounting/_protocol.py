@@ -18,8 +18,7 @@ from secretballot.costs._groups import Costs
 from secretballot.costs._law import Law
 from secretballot.costs._split_plan import has_game
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._encoding import to_json
-from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._entry import LedgerEntry, to_json
 
 
 class ReleaseMechanism(Protocol):

@@ -31,8 +31,7 @@ from secretballot.costs._cost import Cost
 from secretballot.costs._groups import level_cost
 from secretballot.costs._orders import Order
 from secretballot.ledger._budget import Budget, LevelBudget, Scope
-from secretballot.ledger._encoding import charge_digits
-from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._entry import LedgerEntry, charge_digits
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
 

@@ -27,9 +27,7 @@ from secretballot.costs._cost import Cost
 from secretballot.costs._groups import EVERYONE, Costs, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
-from secretballot.ledger._encoding import to_json
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._reserved import Reserved
+from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
 from secretballot.ledger._transaction import Transaction
 
 

@@ -24,7 +24,7 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, too_few_rows, warn_noise
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._level_prices import by_level

@@ -19,8 +19,8 @@ from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teac
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger._budget import LevelBudget
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._counting import Counting
+from secretballot.mechanisms._label_voting import BinaryVoting
 from secretballot.mechanisms._noisy_max import GNMax
 
 if TYPE_CHECKING:

@@ -52,7 +52,6 @@ class LevelBudget:
     def create(
         cls, name: str, epsilon: float, delta: float, approximation_delta: float, order: AskedOrder
     ) -> LevelBudget:
-        """Convert the budget to an order, the best one if it is left open."""
         total = as_float(epsilon)
         chosen: Order
         if order == GAUSSIAN:
@@ -91,7 +90,6 @@ def budget_levels(
     order: AskedOrder = GAUSSIAN,
     approximation_delta: float | None = None,
 ) -> tuple[LevelBudget, ...]:
-    """Check a budget and fix its gate orders, one per level."""
     if delta is None:
         raise ValueError(
             "delta=None: give the probability by which answers may exceed what epsilon allows, "
@@ -186,7 +184,6 @@ class Budget:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the levels."""
         return tuple(level.name for level in self.levels)
 
     @property
@@ -198,7 +195,6 @@ class Budget:
 
     @property
     def delta(self) -> float:
-        """Delta, the same for all levels."""
         return self.levels[0].delta
 
     @property
@@ -220,7 +216,6 @@ Cap = float | Mapping[str, float] | None
 def check_cap(
     cap: Cap, levels: Collection[str], name: str = "epsilon", *, most: float = MOST_EPSILON
 ) -> None:
-    """Check that a cap is one number, one per level of the budget, or None."""
     if cap is None:
         return
     if isinstance(cap, Mapping) and set(cap) != set(levels):
@@ -281,7 +276,6 @@ class Scope:
 
 
 def _plain_cap(cap: Cap) -> Cap:
-    """Return a cap as a number, or a copy as a dict of numbers."""
     if isinstance(cap, Mapping):
         return {level: as_float(amount) for level, amount in cap.items()}
     return None if cap is None else as_float(cap)

@@ -1,4 +1,4 @@
-"""Handles on a ledger, which records every spend before its answer is returned."""
+"""Handles on a ledger, and on a child budget in it: spends are recorded before answers return."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Literal, NamedTuple, TypeVar
 
 from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._clock import clock_fault, last_time
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._header import Header, read_header, write_new
-from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._original import check_no_original, copy_fault, lacks_entry
+from secretballot.ledger._entry import ChildTotals, LedgerEntry, digest_of
+from secretballot.ledger._file import real_path
+from secretballot.ledger._file_store import FileStore
+from secretballot.ledger._mark import SLOTS, Mark
+from secretballot.ledger._server_connection import is_url
+from secretballot.ledger._server_store import ServerStore
+from secretballot.ledger._store import Rows, Store, Written, meaning, same_place
 from secretballot.ledger._stored_entries import (
     NO_LIMIT,
+    Header,
     check_private_records,
     digest_at,
     last_in,
@@ -22,24 +25,23 @@ from secretballot.ledger._stored_entries import (
     load_scope,
     read_checkpoint,
     read_entries,
+    read_header,
     read_private_records,
     read_totals,
     reservation_entries,
+    write_new,
 )
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
-from secretballot.ledger._transaction import Chain, Transaction
-from secretballot.ledger.stores import (
-    SLOTS,
-    FileStore,
-    Mark,
-    Rows,
-    Store,
-    Written,
-    meaning,
-    named_store,
-    pickled_store,
-    same_place,
+from secretballot.ledger._transaction import (
+    Chain,
+    Transaction,
+    check_no_original,
+    clock_fault,
+    copy_fault,
+    lacks_entry,
+    last_time,
 )
+from secretballot.ledger._waiting import HeldInterrupts
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
@@ -126,7 +128,6 @@ class Ledger:
 
     @property
     def root(self) -> Ledger:
-        """Handle on the whole budget."""
         return self
 
     def transact(
@@ -256,7 +257,6 @@ class Ledger:
         return self._ask(read_private_records)
 
     def header(self) -> Header:
-        """Read the budget and the identity."""
         return _read(self._store, self._same_header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
@@ -269,7 +269,6 @@ class Ledger:
         return Walk(self, first.or_later(stored), last)
 
     def entries(self) -> list[LedgerEntry]:
-        """Return all entries, checked."""
         return list(self.walk())
 
     def verify(self) -> Head:
@@ -362,6 +361,11 @@ class Walk:
         return steps
 
 
+def named_store(name: str | os.PathLike[str]) -> Store:
+    """Return the store of a ledger; TypeError or ValueError if that is no name."""
+    return ServerStore(os.fspath(name)) if is_url(name) else FileStore(real_path(name))
+
+
 def _read(store: Store, query: Callable[[Rows], T]) -> T:
     """Run a query; an error in what is stored names the ledger."""
 
@@ -373,4 +377,88 @@ def _read(store: Store, query: Callable[[Rows], T]) -> T:
 
 
 def _unpickled(name: str, budget: Budget, genesis: str, is_temporary: bool) -> Ledger:
-    return Ledger(pickled_store(name, is_temporary), budget, genesis)
+    store = ServerStore(name) if is_url(name) else FileStore(name, is_temporary)
+    return Ledger(store, budget, genesis)
+
+
+class ChildLedger(Ledger):
+    """Handle on one child of a ledger: its budget, its sums, and its entries."""
+
+    def __init__(self, root: Ledger, child_name: str, budget: Budget) -> None:
+        self._root, self.child_name, self.budget = root, child_name, budget
+        self._store = root._store
+        self.name, self.is_temporary = root.name, root.is_temporary
+        # Scopes and reservations of one child are refused by another.
+        self.genesis = digest_of(["secretballot child", root.genesis, child_name])
+
+    @classmethod
+    def of(cls, root: Ledger, child_name: str) -> ChildLedger:
+        """Return the handle of a child; LedgerError if there is none."""
+        child = root.totals().children.get(child_name)
+        if child is None:
+            raise LedgerError(f"The ledger {root.name!r} has no child budget {child_name!r}.")
+        return cls(root, child_name, child.grant.budget(root.budget))
+
+    def __reduce__(self) -> tuple[type[ChildLedger], tuple[Ledger, str, Budget]]:  # type: ignore[override]
+        return ChildLedger, (self.root, self.child_name, self.budget)
+
+    @property
+    def root(self) -> Ledger:
+        return self._root
+
+    def state(self) -> ChildTotals:
+        return self.root.totals().children[self.child_name]
+
+    def transact(
+        self,
+        act: Callable[[Transaction], T],
+        scope: str | None = None,
+        *,
+        accept: Accepted | None = None,
+        interrupts: HeldInterrupts | None = None,
+    ) -> T:
+        def act_within(transaction: Transaction) -> T:
+            return act(transaction.within(self.child_name, self.budget))
+
+        return self.root.transact(act_within, scope, accept=accept, interrupts=interrupts)
+
+    def settle(self, *, accept: Accepted | None = None) -> str:
+        return self.root.settle(accept=accept)
+
+    def completeness_note(self) -> str:
+        return self.root.completeness_note()
+
+    def totals(self, scope: str | None = None) -> Totals:
+        return self.root.totals(scope).of_child(self.child_name)
+
+    def reservation(self, id: str) -> list[LedgerEntry]:
+        entries = self.root.reservation(id)
+        return entries if all(map(self._owns, entries)) else []
+
+    def private_records(self) -> dict[int, str]:
+        """Return none: budgets that keep them have no children."""
+        return {}
+
+    def header(self) -> Header:
+        return self.root.header()._replace(budget=self.budget)
+
+    def walk(self, n_entries: int | None = None) -> Walk:
+        return _ChildWalk(self, self.root.walk())
+
+    def verify(self) -> Head:
+        return self.root.verify()
+
+    def _owns(self, entry: LedgerEntry) -> bool:
+        return entry.child is not None and entry.child.account == self.child_name
+
+
+class _ChildWalk(Walk):
+    def __init__(self, ledger: ChildLedger, walk: Walk) -> None:
+        self._child, self._root = ledger, walk
+        self.totals = walk.totals.of_child(ledger.child_name)
+
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        for entry in self._root:
+            self.totals = self._root.totals.of_child(self._child.child_name)
+            if self._child._owns(entry):
+                yield entry

@@ -1,20 +1,156 @@
-"""Sums over the entries of a ledger, in total and within scopes."""
+"""Sums over the entries of a ledger, and the refusal of entries that could not be added up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 
 from secretballot._base._errors import LedgerError
-from secretballot.costs._cost import Cost
-from secretballot.costs._groups import Costs, parts_cost, split_group
-from secretballot.ledger._budget import Cap, LevelBudget
-from secretballot.ledger._child import Child, ChildTotals
-from secretballot.ledger._encoding import cap_digits, charge_digits, digest_of
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._entry_form import check_form
-from secretballot.ledger._paid_for import ReservationTotals, check_child, check_limits
+from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
+from secretballot.costs._groups import EVERYONE, Costs, is_part, level_cost, parts_cost, split_group
+from secretballot.costs._orders import GAUSSIAN
+from secretballot.ledger._budget import CHILD_SCOPE, Cap, LevelBudget, is_text
+from secretballot.ledger._entry import (
+    Child,
+    ChildTotals,
+    LedgerEntry,
+    Reserved,
+    cap_digits,
+    charge_digits,
+    digest_of,
+    is_child_name,
+)
+
+#: Most rows of an entry: so the sums of a ledger are numbers that every store can hold.
+_MOST_ROWS = 10**12
+
+
+def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
+    """Refuse an entry, by a ValueError, that could not be added up, stored or read again."""
+    if type(entry.n_rows) is not int or not 0 <= entry.n_rows <= _MOST_ROWS:
+        raise ValueError("has no number of rows")
+    if entry.scope_id is not None and (
+        not is_text(entry.scope_id) or entry.scope_id.startswith(CHILD_SCOPE)
+    ):
+        raise ValueError("has no name of a scope")
+    _check_cap(entry.scope_epsilon)
+    if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
+        raise ValueError("names no place")
+    if entry.child is not None and not is_child_name(entry.child.name):
+        raise ValueError("has no name of a child")
+    _check_charges(entry, levels)
+
+
+def _check_cap(cap: Cap) -> None:
+    if isinstance(cap, Mapping):
+        is_cap = all(_is_number(amount) and amount < math.inf for amount in cap.values())
+    else:
+        is_cap = cap is None or _is_number(cap)
+    if not is_cap:
+        raise ValueError("has no cap of a scope")
+
+
+def _is_number(amount: object) -> bool:
+    return isinstance(amount, Real) and not (isinstance(amount, bool) or math.isnan(amount))
+
+
+def _check_charges(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
+    names = {EVERYONE, *(level.name for level in levels)}
+    kind = GaussianCost if levels[0].order == GAUSSIAN else RenyiCost
+    for group, cost in entry.charges.items():
+        if split_group(group)[0] not in names or is_part(group, EVERYONE) or "\0" in group:
+            raise ValueError(f"charges {group!r}, which is no level of the budget")
+        if type(cost) is not kind:
+            raise ValueError(f"charges {group!r} in another currency than the budget's")
+    if entry.child is not None and entry.child.grant is not None:
+        orders = [(level.name, level.order) for level in entry.child.grant.levels]
+        if orders != [(level.name, level.order) for level in levels]:
+            raise ValueError("makes a child with other levels or orders than the budget has")
+
+
+#: Relative rounding of the sums of a ledger.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class ReservationTotals:
+    """State of a reservation after its last entry, and who paid what for each of its plans."""
+
+    state: Reserved
+    payer: tuple[str, str | None]  # name of the child that pays, and scope
+    paid: tuple[Costs, ...]
+
+    @classmethod
+    def after(cls, before: ReservationTotals | None, entry: LedgerEntry) -> ReservationTotals:
+        """Return the totals after an entry; ValueError if it draws or returns what nobody paid."""
+        state = entry.reservation
+        assert state is not None
+        if not state.follows(before.state if before else None, entry.n_rows):
+            raise ValueError("doesn't follow from how its reservation stood before")
+        if entry.child is not None and entry.child.event != "spend":
+            raise ValueError("is of a reservation and of a child budget at once")
+        payer = (entry.child.account if entry.child else "", entry.scope_id)
+        if before is None:
+            return cls(state, payer, (entry.charges,))
+        if state.event == "draw":
+            if entry.charges:
+                raise ValueError("charges for rows that were paid for before")
+            return replace(before, state=state)
+        if payer != before.payer:
+            raise ValueError("is charged to others than the first of its reservation")
+        if state.event == "reserve":
+            return replace(before, state=state, paid=(*before.paid, entry.charges))
+        _check_refund(entry.charges, before.most_refund())
+        return replace(before, state=state)
+
+    def most_refund(self) -> dict[str, Cost]:
+        """Compute the most that may come back if the reservation is settled now."""
+        most: dict[str, Cost] = {}
+        for share, paid in zip(self.state.refund_shares(), self.paid, strict=True):
+            for group, cost in paid.items():
+                part = share * cost
+                most[group] = most[group] + part if group in most else part
+        return most
+
+
+def check_child(entry: LedgerEntry, child: Child, before: ChildTotals | None) -> None:
+    """Refuse an entry that makes a child for less than its limits, or returns more than is left."""
+    if (child.event == "carve") != (child.grant is not None and before is None):
+        raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
+    if child.grant is not None:
+        costs = child.grant.costs()
+        is_paid = costs.keys() == entry.charges.keys() and all(
+            cost.is_at_most(entry.charges[group]) for group, cost in costs.items()
+        )
+        if not is_paid:
+            raise ValueError(f"charges another price for the child {child.name!r} than its limits'")
+        return
+    if before is None or before.is_closed or child.event not in ("spend", "close"):
+        raise ValueError(f"can't {child.event} the child {child.name!r} as it stands")
+    if child.event == "close":
+        if entry.scope_id != before.scope:
+            raise ValueError("gives back to others than those who paid for the child")
+        _check_refund(entry.charges, before.grant.refund(before))
+
+
+def check_limits(levels: Iterable[LevelBudget], charges: Costs) -> None:
+    """Refuse sums that exceed the limit of a level, but for rounding."""
+    for level in levels:
+        cost = level_cost(charges, level.name, level.order)
+        limits = {level.amount: cost.at(level.order), level.approximation_delta: cost.delta}
+        if any(spent > limit * (1 + _ROUNDING) for limit, spent in limits.items()):
+            raise ValueError(f"reserves more than the budget of {level.name!r} has")
+
+
+def _check_refund(refund: Costs, most: Costs) -> None:
+    """Refuse more than may come back, but for rounding."""
+    for group, cost in refund.items():
+        if group not in most or not cost.is_at_most(most[group]):
+            raise ValueError("gives back more than was paid and not drawn")
+
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -22,8 +158,6 @@ CHECKPOINT_EVERY = 64
 
 @dataclass(frozen=True)
 class ScopeTotals:
-    """Sums within one scope, per group, and its cap."""
-
     epsilon: Cap
     charges: Costs
 
@@ -33,27 +167,24 @@ class Totals:
     """Sums over a ledger's entries so far, and the head of its chain.
 
     Sums per part are kept within a scope only: elsewhere a part is other people. A level has paid
-    its own charges, and in each scope and division the largest charge of a part
-    (`divergences._groups` has the rule). An entry without a scope is a scope of its own.
-
-    `levels` are the limits of the whole budget. `charges` are the sums of everyone and of each
-    level, the parts of levels included. `scopes` has at least those in `touched`, the scopes of
-    entries since the last checkpoint; others are read from the file when needed. `children` are the
-    child budgets by their names: what is charged to one is not in `charges`, which has the charge
-    for the child itself. `reservations` has those of the entries that were read last; others are
-    read from the file when needed.
+    its own charges, and in each scope and division the largest charge of a part (`costs._groups`
+    has the rule). An entry without a scope is a scope of its own.
     """
 
     digest: str
-    levels: tuple[LevelBudget, ...] = ()
+    levels: tuple[LevelBudget, ...] = ()  # limits of the whole budget
     sequence: int = 0
     n_releases: int = 0
     n_rows: int = 0
     place: str | None = None
     checkpoint: int = 0
+    # Of everyone and of each level, its parts included.
     charges: dict[str, Cost] = field(default_factory=dict)
+    # Those in `touched` (of entries since the last checkpoint) at least. Other scopes, and
+    # reservations of earlier entries, are read from the file when needed.
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    # What is charged to a child is not in `charges`, which has the charge for the child itself.
     children: dict[str, ChildTotals] = field(default_factory=dict)
     reservations: dict[str, ReservationTotals] = field(default_factory=dict)
 
@@ -155,7 +286,6 @@ class Totals:
             self.touched.add(entry.scope_id)
 
     def _account(self, name: str) -> Totals | ChildTotals:
-        """Return the sums of a child, or of the whole budget."""
         return self.children[name] if name else self
 
     def _set_charges(self, name: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
@@ -171,12 +301,10 @@ class Totals:
         )
 
     def _change_child(self, child: Child, scope: str | None) -> None:
-        """Make or close a child."""
         new_child = None if child.grant is None else ChildTotals(child.grant, scope)
         self.children[child.name] = (new_child or self.children[child.name]).after(child.event)
 
     def of_child(self, name: str) -> Totals:
-        """Return the totals of a child budget."""
         child = self.children.get(name)
         if child is None:
             return replace(self, charges={}, n_releases=0, n_rows=0)
@@ -185,7 +313,6 @@ class Totals:
         )
 
     def check(self, entry: LedgerEntry) -> None:
-        """Check the digest of the totals that an entry carries."""
         if entry.checkpoint != self.sums_digest():
             raise LedgerError(
                 f"the totals that were stored with entry {entry.sequence} are not the sums of the "
@@ -217,7 +344,6 @@ class Totals:
         return {**charges, **parts}
 
     def snapshot(self) -> Totals:
-        """Return a copy that further entries leave alone."""
         return replace(
             self,
             charges=dict(self.charges),

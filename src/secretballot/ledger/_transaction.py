@@ -1,17 +1,114 @@
-"""Transaction on a ledger: read totals and reservations, append entries."""
+"""Transaction on a ledger, and the checks before it: of the clock, and for copies."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
-from secretballot.ledger._child import Child, ChildTotals
-from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._stored_entries import insert_entry, load_reservation, reservation_entries
+from secretballot.ledger._entry import Child, ChildTotals, LedgerEntry
+from secretballot.ledger._file_store import FileStore
+from secretballot.ledger._mark import Mark
+from secretballot.ledger._store import Rows, Store, meaning, same_place
+from secretballot.ledger._stored_entries import (
+    Header,
+    digest_at,
+    insert_entry,
+    last_in,
+    load_reservation,
+    read_header,
+    reservation_entries,
+)
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
-from secretballot.ledger.stores import Rows, Store, meaning
+
+#: Difference of the clocks of honest machines.
+_TOLERANCE = timedelta(minutes=10)
+
+
+def last_time(rows: Rows, last: int, created: str) -> str:
+    """Return the time of the last entry, if there is one, or of the ledger's creation."""
+    if not last:
+        return created
+    ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
+    return str(recorded)
+
+
+def clock_fault(recorded: str, name: str) -> str:
+    """Explain that the clock is behind the last entry of a ledger; empty if it is not."""
+    now = datetime.now(UTC)
+    if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
+        return ""
+    return (
+        f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
+        f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
+        f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
+        "FILE --clock') goes on and records that. Nothing was released"
+    )
+
+
+def copy_fault(store: Store, rows: Rows, header: Header, place: str, mark: Mark | None) -> str:
+    """Explain why a ledger may be a copy that lacks later entries; empty if it is none.
+
+    `place` is the last that was recorded.
+    """
+    accepting = (
+        f"PrivacyAccountant.open({store.name!r}, accept='moved') (or 'secretballot ledger accept "
+        "FILE --moved')"
+    )
+    if not same_place(place, rows.place()):
+        return (
+            "it is a copy, was restored from one, or was moved: what the original has spent since "
+            "is not in it, and both together could spend the budget twice. If the original is gone "
+            f"and nothing was spent from it since, {accepting} continues here and records the "
+            "move. Nothing was released"
+        )
+    if mark is None or mark.ledger_id != header.ledger_id or not lacks_entry(rows, header, mark):
+        return ""
+    return (
+        f"it was restored from a copy: {mark.sequence} entries had been recorded, as the mark "
+        f"{store.mark_path()!r} says, and they are not in it, so that the budget could be spent "
+        "twice. Put the newer one back. Only if that is gone, and nothing that the missing entries "
+        f"released was handed out, {accepting} continues here and records that. Nothing was "
+        "released"
+    )
+
+
+def lacks_entry(rows: Rows, header: Header, mark: Mark) -> bool:
+    digest = digest_at(rows, mark.sequence) if mark.sequence else header.digest
+    return digest != mark.digest
+
+
+def check_no_original(rows: Rows, header: Header, place: str) -> None:
+    """Refuse a copy while the file that it was made of lies where it was recorded, or beside it."""
+    for name in rows.originals(place):
+        head = _head(name, header.digest)
+        if head is None:
+            continue
+        remedy = "Spend from that one, which has entries that this one lacks"
+        if not lacks_entry(rows, header, head):
+            remedy = "Spend from that one, or delete it with its mark before the copy is accepted"
+        raise LedgerError(
+            f"it is a copy, and the original still lies at {name!r}: both together could spend the "
+            f"budget twice. {remedy}. Nothing was released"
+        )
+
+
+def _head(name: str, digest: str) -> Mark | None:
+    """Read the last entry of a file that may be the original; None if it is another, or damaged."""
+    store = FileStore(name)
+
+    def ask(rows: Rows) -> Mark | None:
+        with meaning(store):
+            header = read_header(rows)
+            last = last_in(rows, "entry")
+            head = digest_at(rows, last) if last else header.digest
+        return Mark(header.ledger_id, last, str(head)) if header.digest == digest else None
+
+    with suppress(LedgerError):
+        return store.read(ask)
+    return None  # nobody spends from it as it is
 
 
 @dataclass
@@ -33,12 +130,10 @@ class Transaction:
 
     @property
     def totals(self) -> Totals:
-        """Sums over the entries of the ledger, or of the child that the transaction is within."""
         return self._chain.totals.of_child(self._child) if self._child else self._chain.totals
 
     @property
     def children(self) -> dict[str, ChildTotals]:
-        """Child budgets of the ledger, by name."""
         return self._chain.totals.children
 
     def within(self, child: str, budget: Budget) -> Transaction:

@@ -20,7 +20,7 @@ from secretballot.ensemble._parameter_checks import warn_settings
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
     bounds_of_numbers,

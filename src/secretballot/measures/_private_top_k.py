@@ -20,10 +20,8 @@ from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
-from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
-from secretballot.mechanisms.top_k._stable_top_k import StableTopK
-from secretballot.mechanisms.top_k._top_k import TopK
+from secretballot.mechanisms._stable_top_k import StableTopK
+from secretballot.mechanisms._top_k import ExponentialTopK, LimitedDomainTopK, TopK
 from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts

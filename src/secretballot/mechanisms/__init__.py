@@ -1,24 +1,21 @@
 """Mechanisms that turn votes or counts into a private answer, with their costs."""
 
 from secretballot._base._objects import published
-from secretballot.mechanisms._additive_proportions import (
+from secretballot.mechanisms._base import Mechanism, check_count_spacing
+from secretballot.mechanisms._counting import count_ballots
+from secretballot.mechanisms._label_voting import BinaryVoting, TauVoting, clip_ballots
+from secretballot.mechanisms._noisy_counts import BestOfCounts, NoisyCounts, NoisyMargin, VectorSum
+from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax, SkellamMax
+from secretballot.mechanisms._powerset_voting import PowersetVoting
+from secretballot.mechanisms._proportions import (
+    DirichletProportions,
     GaussianProportions,
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._best_of_counts import BestOfCounts
-from secretballot.mechanisms._binary_voting import BinaryVoting
-from secretballot.mechanisms._cast_ballots import count_ballots
-from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
-from secretballot.mechanisms._fields import check_count_spacing
-from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin, VectorSum
-from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
-from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._round_robin import RoundRobin
-from secretballot.mechanisms._skellam_max import SkellamMax
-from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
-from secretballot.mechanisms.top_k import ExponentialTopK, LimitedDomainTopK, StableTopK, TopK
+from secretballot.mechanisms._stable_top_k import StableTopK
+from secretballot.mechanisms._top_k import ExponentialTopK, LimitedDomainTopK, TopK
 
 __all__ = [
     "UNANSWERED",

@@ -13,11 +13,10 @@ from secretballot._base._numbers import check_integer
 from secretballot.costs._exact_max import largest_normal
 from secretballot.costs._law import Law
 from secretballot.costs._noise import draw_exponential, draw_uniform
-from secretballot.mechanisms._base import MAX_VOTES
-from secretballot.mechanisms._cast_ballots import check_counted_ballots
-from secretballot.mechanisms._counting import Counting, CountSets
-from secretballot.mechanisms._fields import ballot_thresholds, check_count_spacing
-from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
+from secretballot.mechanisms._base import MAX_VOTES, ballot_thresholds, check_count_spacing
+from secretballot.mechanisms._counting import Counting, CountSets, check_counted_ballots
+from secretballot.mechanisms._label_voting import LabelVoting
+from secretballot.mechanisms._noisy_max import UNANSWERED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +148,6 @@ class PowersetVoting(LabelVoting):
         return drawn
 
     def _draw_sets(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw sets uniformly, as packed bits."""
         if self.max_positives in (None, self.n_labels):
             return np.packbits(rng.integers(0, 2, (n, self.n_labels), dtype=np.uint8), axis=1)
         n_sets = self.n_outcomes

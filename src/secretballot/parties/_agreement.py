@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from secretballot._base._numbers import check_integer, check_number
 from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._binary_voting import BinaryVoting
-from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
+from secretballot.mechanisms._label_voting import BinaryVoting, TauVoting
+from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax, SkellamMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
-from secretballot.mechanisms._skellam_max import SkellamMax
-from secretballot.mechanisms._tau_voting import TauVoting
-from secretballot.mechanisms.top_k._stable_top_k import StableTopK
+from secretballot.mechanisms._stable_top_k import StableTopK
 from secretballot.parties._question import (
     Motion,
     for_columns,

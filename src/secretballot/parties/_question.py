@@ -16,7 +16,7 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._target import Target, as_target
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
-from secretballot.mechanisms._skellam_max import SkellamMax
+from secretballot.mechanisms._noisy_max import SkellamMax
 
 #: Rows: an array, a sparse matrix, a data frame or a list of texts.
 Table = Any

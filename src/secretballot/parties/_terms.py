@@ -10,7 +10,7 @@ import numpy as np
 
 from secretballot._base._numbers import check_integer, check_number
 from secretballot.ensemble._target import Target
-from secretballot.ledger._encoding import to_json
+from secretballot.ledger._entry import to_json
 from secretballot.parties._aggregator import TrustedAggregator
 from secretballot.parties._agreement import Agreement
 from secretballot.parties._channel import Credentials

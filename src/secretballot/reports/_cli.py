@@ -20,10 +20,10 @@ from secretballot._base._view import visible
 from secretballot.accounting._report import replay
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.costs._orders import GAUSSIAN
-from secretballot.ledger._export import export
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger.stores.server._scripts import roles_script
-from secretballot.ledger.stores.server._server_url import is_url
+from secretballot.ledger._server_connection import is_url
+from secretballot.ledger._server_store import roles_script
+from secretballot.ledger._transfer import export
 from secretballot.reports._commands import add_administration, add_children, add_price
 from secretballot.reports._console import (
     IN_COMMANDS,

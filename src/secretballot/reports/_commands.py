@@ -20,9 +20,9 @@ from secretballot._base._view import (
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._children import child_reports, epsilon_of_share
 from secretballot.ledger._budget import ONLY_LEVEL, RELATIONS, UNITS, AskedOrder
-from secretballot.ledger._child import NAME_SEPARATOR
+from secretballot.ledger._entry import NAME_SEPARATOR
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._moving import move
+from secretballot.ledger._transfer import move
 from secretballot.mechanisms._base import Mechanism
 from secretballot.reports._console import (
     WRITTEN,

@@ -16,12 +16,10 @@ from secretballot.costs._exact_max import max_log_probabilities
 from secretballot.costs._noise import winner_log_probabilities
 from secretballot.costs._orders import ORDERS, Floats
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._best_of_counts import BestOfCounts
-from secretballot.mechanisms._binary_voting import BinaryVoting
-from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
+from secretballot.mechanisms._label_voting import BinaryVoting, TauVoting
+from secretballot.mechanisms._noisy_counts import BestOfCounts
+from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax, SkellamMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
-from secretballot.mechanisms._skellam_max import SkellamMax
-from secretballot.mechanisms._tau_voting import TauVoting
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.costs._cost import GaussianCost, gaussian_budget
 from secretballot.costs._noise import gaussian_delta
-from secretballot.ledger._child import Grant
+from secretballot.ledger._entry import Grant
 from secretballot.mechanisms import GNMax, VectorSum
 
 DELTA = 0.05

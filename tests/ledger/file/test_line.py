@@ -8,7 +8,7 @@ import pytest
 from tests._fakes import basic_budget, spend
 
 from secretballot._base._files import try_lock, try_turn, unlock
-from secretballot.ledger.stores import _mark_file
+from secretballot.ledger import _mark as _mark_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="waiting in line is for Linux")
 

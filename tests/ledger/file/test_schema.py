@@ -7,7 +7,8 @@ import pytest
 from tests._fakes import basic_budget, spend
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger.stores.file import _file, _schema
+from secretballot.ledger import _file
+from secretballot.ledger import _file_store as _schema
 
 FOREIGN = {
     "trigger": "CREATE TRIGGER silent BEFORE INSERT ON entry BEGIN SELECT RAISE(IGNORE); END",

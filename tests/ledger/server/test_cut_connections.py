@@ -5,8 +5,8 @@ from tests._fakes import Pure, basic_budget, spend, votes
 from tests.ledger.server._proxy import CuttingProxy
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger.stores import _waiting
-from secretballot.ledger.stores.server._connection import close_unused
+from secretballot.ledger import _waiting
+from secretballot.ledger._server_connection import close_unused
 
 QUARTER = Pure(epsilon=0.25)
 
@@ -118,7 +118,7 @@ def test_a_creation_whose_commit_is_cut(proxy, server, url, is_answered):
 
 def test_a_commit_that_is_forgotten_would_be_noticed(proxy, through, url, monkeypatch):
     """The same check, with a store that takes a lost reply for a failure."""
-    from secretballot.ledger.stores.server._server_store import ServerStore
+    from secretballot.ledger._server_store import ServerStore
 
     def fail(self, mark, lost):
         raise LedgerError("Nothing was released")

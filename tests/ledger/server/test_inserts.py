@@ -18,7 +18,7 @@ psycopg = pytest.importorskip("psycopg")
 @pytest.fixture(scope="module")
 def database(server):
     """Database with roles; sam is a spender."""
-    from secretballot.ledger.stores.server._scripts import roles_script
+    from secretballot.ledger._server_store import roles_script
 
     server.execute("CREATE DATABASE inserts")
     server.execute(roles_script(), database="inserts")
@@ -270,7 +270,7 @@ def owners_remedy():
 
 def test_the_script_adds_the_checks_to_tables_without_them(server, url):
     """Databases of earlier drafts have none."""
-    from secretballot.ledger.stores.server._scripts import roles_script
+    from secretballot.ledger._server_store import roles_script
 
     server.execute("CREATE DATABASE drafts")
     there = url.replace("/postgres?", "/drafts?")

@@ -28,7 +28,7 @@ def test_files_that_are_named_exist(name):
 
 
 def test_roles_that_are_named_are_made():
-    from secretballot.ledger.stores.server._scripts import roles_script
+    from secretballot.ledger._server_store import roles_script
 
     script = roles_script()
     for role in re.findall(r"^\| `secretballot_(\w+)`", PAGE, re.M):

@@ -148,7 +148,7 @@ def test_a_script_without_the_trigger_of_statements_would_be_noticed(server, dat
     server.execute("DROP TRIGGER refuse_truncate ON private_record", database=database)
     server.execute("TRUNCATE private_record", database=database)
     server.execute("SELECT 1", database=database)
-    from secretballot.ledger.stores.server._scripts import roles_script
+    from secretballot.ledger._server_store import roles_script
 
     server.execute(roles_script(), database=database)
     with pytest.raises(psycopg.Error, match="append-only"):

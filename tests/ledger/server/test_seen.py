@@ -9,7 +9,7 @@ from tests._fakes import basic_budget, spend
 from tests.ledger._server import Server, needs_server, program, run_as_user, running, seen_mark
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger.stores._mark_file import read_mark
+from secretballot.ledger._mark import read_mark
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_the_mark_is_in_a_private_folder(url, machine, tmp_path):
 
 @pytest.mark.parametrize("variable", ["SECRETBALLOT_STATE", "XDG_STATE_HOME", "HOME"])
 def test_the_folder_of_a_user(monkeypatch, tmp_path, variable):
-    from secretballot.ledger.stores.server._seen_mark import state_folder
+    from secretballot.ledger._server_store import state_folder
 
     for name in ("SECRETBALLOT_STATE", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -208,7 +208,7 @@ def test_a_mark_never_goes_back(url):
     spend(accountant)
     first = seen(accountant)
     spend(accountant)
-    from secretballot.ledger.stores.server._seen_mark import SeenMark
+    from secretballot.ledger._server_store import SeenMark
 
     last = seen(accountant)
     place = accountant._ledger.header().place

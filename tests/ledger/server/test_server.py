@@ -10,11 +10,11 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, votes
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger._export import export
+from secretballot.ledger import _waiting
+from secretballot.ledger._file_store import SCHEMA
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger.stores import _waiting
-from secretballot.ledger.stores.file._schema import SCHEMA
-from secretballot.ledger.stores.server._connection import close_unused
+from secretballot.ledger._server_connection import close_unused
+from secretballot.ledger._transfer import export
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -53,13 +53,13 @@ def same_time_and_place(monkeypatch):
         def isoformat(self, timespec):
             return "2026-01-01T12:00:00.000000+00:00"
 
-    for module in ("_transaction", "_header"):
+    for module in ("_transaction", "_stored_entries"):
         noon = type("Noon", (Noon,), {"fromisoformat": staticmethod(lambda text: None)})
         monkeypatch.setattr(f"secretballot.ledger.{module}.datetime", noon)
-    for rows in ("file._file_store.FileRows", "server._server_rows.ServerRows"):
-        monkeypatch.setattr(f"secretballot.ledger.stores.{rows}.place", lambda self: "here")
+    for rows in ("_file_store.FileRows", "_server_store.ServerRows"):
+        monkeypatch.setattr(f"secretballot.ledger.{rows}.place", lambda self: "here")
     monkeypatch.setattr(
-        "secretballot.ledger._header.uuid.uuid4", lambda: type("Id", (), {"hex": 32 * "a"})
+        "secretballot.ledger._stored_entries.uuid.uuid4", lambda: type("Id", (), {"hex": 32 * "a"})
     )
     monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 3)
 
@@ -152,7 +152,7 @@ def test_a_transaction_that_is_silent_for_too_long_is_ended(url, monkeypatch):
     """As of a computer that went to sleep: others are not kept waiting."""
     accountant = basic_budget(url)
     close_unused()
-    monkeypatch.setattr("secretballot.ledger.stores.server._connection._SILENT", 0.1)
+    monkeypatch.setattr("secretballot.ledger._server_connection._SILENT", 0.1)
     monkeypatch.setattr(
         Pure, "cost", lambda *_, **__: threading.Event().wait(0.5) or Pure.max_cost(*_)
     )
@@ -185,7 +185,7 @@ def test_a_spend_is_on_the_disk_before_it_is_returned(server, url):
 
 
 def test_a_setting_that_does_not_hold_is_noticed(url, monkeypatch):
-    from secretballot.ledger.stores.server import _connection
+    from secretballot.ledger import _server_connection as _connection
 
     accountant = basic_budget(url)
     beginning = _connection._beginning
@@ -251,7 +251,7 @@ def test_a_server_that_may_lose_a_spend_is_refused(server, url, setting):
 def test_a_commit_that_waits_for_no_standby_is_withheld(server, url, monkeypatch):
     """The server has the entry, and could lose it with its disk."""
     accountant = basic_budget(url)
-    monkeypatch.setattr("secretballot.ledger.stores.server._server_store.STATEMENT_TIMEOUT", 0)
+    monkeypatch.setattr("secretballot.ledger._server_store.STATEMENT_TIMEOUT", 0)
     monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
     with (
         configured(server, "synchronous_standby_names", "nobody"),

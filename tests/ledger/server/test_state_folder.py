@@ -8,7 +8,7 @@ import pytest
 from tests._programs import ROOT, python_environment, run_python
 from tests.ledger._server import needs_server
 
-from secretballot.ledger.stores.server._seen_mark import state_folder
+from secretballot.ledger._server_store import state_folder
 
 #: Workers are started before the first test of a ledger, and make one.
 TESTS = """

@@ -13,8 +13,8 @@ from tests.ledger._server import Server, needs_server, running, seen_mark
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger._export import export
-from secretballot.ledger.stores.server._server_url import ServerUrl
+from secretballot.ledger._server_connection import ServerUrl
+from secretballot.ledger._transfer import export
 
 SECRET = "tr0ub4dor&3:@/#é"
 QUOTED = "tr0ub4dor%263%3A%40%2F%23%C3%A9"

@@ -15,11 +15,14 @@ from scipy.special import softmax
 
 from secretballot.costs._exact_max import max_log_probabilities
 from secretballot.costs._orders import Floats
-from secretballot.mechanisms.top_k._item_draws import Draws
-from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK, floor_height
-from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
-from secretballot.mechanisms.top_k._stable_top_k import StableTopK
-from secretballot.mechanisms.top_k._top_k import TopK
+from secretballot.mechanisms._stable_top_k import StableTopK
+from secretballot.mechanisms._top_k import (
+    Draws,
+    ExponentialTopK,
+    LimitedDomainTopK,
+    TopK,
+    floor_height,
+)
 from secretballot.testing._outcome_laws import OutcomeLaw
 from secretballot.testing._outcome_laws import _law_of as law_of_mechanism
 

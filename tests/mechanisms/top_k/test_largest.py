@@ -7,7 +7,7 @@ import pytest
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import ExponentialTopK, StableTopK
-from secretballot.mechanisms.top_k import largest
+from secretballot.mechanisms._top_k import largest
 
 
 @pytest.mark.parametrize("n_items", [1, 7, 512, 513, 5_000])

@@ -12,9 +12,9 @@ from tests.mechanisms.top_k import test_brute_force as brute_force
 from tests.mechanisms.top_k._neighbours import outcome_laws, share_of_price
 
 from secretballot.mechanisms import ExponentialTopK, LimitedDomainTopK, StableTopK, TopK
-from secretballot.mechanisms.top_k import Draws, floor_height
-from secretballot.mechanisms.top_k import _limited_domain_top_k as limited_module
-from secretballot.mechanisms.top_k import _stable_top_k as stable_module
+from secretballot.mechanisms import _stable_top_k as stable_module
+from secretballot.mechanisms import _top_k as limited_module
+from secretballot.mechanisms._top_k import Draws, floor_height
 
 
 def sensitivity_of_one(patch):

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from secretballot.mechanisms._additive_proportions import (
+from secretballot.mechanisms._proportions import (
+    DirichletProportions,
     GaussianProportions,
     LaplacePriorProportions,
     LaplaceProportions,
+    Proportions,
 )
-from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
-from secretballot.mechanisms._proportions import Proportions
 from secretballot.quantification._bag_types import Floats, Integers
 
 _CLASSES: dict[str, type[GaussianProportions] | type[LaplaceProportions]] = {

@@ -15,8 +15,7 @@ from secretballot._base._numbers import check_integer, check_number, check_pair,
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
-from secretballot.mechanisms._additive_proportions import GaussianProportions
-from secretballot.mechanisms._proportions import Proportions
+from secretballot.mechanisms._proportions import GaussianProportions, Proportions
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions

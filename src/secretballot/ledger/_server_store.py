@@ -1,33 +1,240 @@
-"""Store of a ledger on a PostgreSQL server, with its mark on the spender's machine."""
+"""Store of a ledger on a PostgreSQL server, with a mark on each machine that spends from it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from functools import lru_cache
+from importlib.resources import files
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger.stores._slots import Mark, Slots, parse_slots
-from secretballot.ledger.stores._store import Rows, Written, meaning
-from secretballot.ledger.stores._waiting import busy_timeout
-from secretballot.ledger.stores.server._connection import STATEMENT_TIMEOUT, load_psycopg, transact
-from secretballot.ledger.stores.server._failures import readable
-from secretballot.ledger.stores.server._scripts import schema_script
-from secretballot.ledger.stores.server._seen_mark import SeenMark
-from secretballot.ledger.stores.server._server_rows import Head, ServerRows
-from secretballot.ledger.stores.server._server_url import ServerUrl
+from secretballot.ledger._mark import (
+    HeldMark,
+    Mark,
+    Slots,
+    holding_mark,
+    opened_mark,
+    parse_slots,
+    read_mark,
+)
+from secretballot.ledger._server_connection import (
+    STATEMENT_TIMEOUT,
+    ServerUrl,
+    load_psycopg,
+    readable,
+    transact,
+)
+from secretballot.ledger._store import APPLICATION_ID, Rows, Written, check_version, meaning
+from secretballot.ledger._waiting import busy_timeout
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.errors import Diagnostic
 
+
 T = TypeVar("T")
 
+
+def schema_script() -> str:
+    return _read("schema.sql")
+
+
+def roles_script() -> str:
+    """Return the script that makes the tables and the roles of owners, spenders and readers."""
+    return f"{schema_script()}\n{_read('roles.sql')}"
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+#: Environment variable that names the folder of the marks.
+STATE_VARIABLE = "SECRETBALLOT_STATE"
+
+
+def state_folder() -> Path:
+    """Return the folder in which this user's programs keep what they have seen."""
+    if chosen := os.environ.get(STATE_VARIABLE):
+        return Path(chosen)
+    if sys.platform == "win32":
+        parent = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        parent = Path.home() / "Library" / "Application Support"
+    else:
+        parent = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(parent) / "secretballot"
+
+
+class SeenMark:
+    """Mark of one ledger, kept outside of the server.
+
+    A copy of a server says nothing of what it lacks. The machine of a spender knows which entries
+    it has seen, and refuses a server that lacks the last of them. A dump that is tried out
+    elsewhere has the same ledger in another place, and another mark.
+    """
+
+    def __init__(self, ledger_id: str, place: str) -> None:
+        if not re.fullmatch(r"[0-9a-f]{32}", ledger_id):
+            raise LedgerError("its header names no ledger; restore it from a copy")
+        self._folder = state_folder() / "ledgers"
+        digest = hashlib.sha256(place.encode()).hexdigest()
+        self.path = str(self._folder / f"{ledger_id}-{digest[:16]}.mark")
+
+    def slots(self) -> Slots:
+        return read_mark(self.path)
+
+    def writable(self) -> Mark | None:
+        """Read the mark with its lock; LedgerError if it can't be written."""
+        return holding_mark(self.path, self._open, lambda held: held.mark, self._explain)
+
+    def advance(self, mark: Mark, *, everywhere: bool) -> None:
+        """Write the last entry, after its commit, unless a later one has been seen.
+
+        `everywhere` writes both slots, whatever they say.
+        """
+
+        def write(held: HeldMark) -> None:
+            seen = held.mark
+            if everywhere or seen is None or seen.sequence <= mark.sequence:
+                held.advance(mark, everywhere=everywhere)
+
+        # The entry is recorded. A mark that is behind detects less, but is never wrong.
+        with suppress(LedgerError):
+            holding_mark(self.path, self._open, write, self._explain)
+
+    def _open(self) -> FileIO:
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return opened_mark(self.path, os.O_RDWR | os.O_CREAT)
+
+    def _explain(self, error: OSError) -> LedgerError:
+        return LedgerError(
+            f"the last entry that this machine has seen can't be kept in {self.path!r} ({error}), "
+            "and a server that was set back would not be noticed; make that folder writable, or "
+            f"name a lasting one of this user in the environment variable {STATE_VARIABLE}. "
+            "Nothing was released"
+        )
+
+
+#: Facts of a ledger and its server. A copy made by dump has other numbers of cluster, database and
+#: table, or of one of them.
+_FACTS = """
+    (SELECT version FROM secretballot.format),
+    (SELECT system_identifier FROM pg_control_system()) || '@'
+        || (SELECT oid FROM pg_database WHERE datname = current_database()) || '@'
+        || 'secretballot.ledger'::regclass::oid,
+    current_setting('fsync'), current_setting('full_page_writes'),
+    current_setting('synchronous_commit')
+"""
+_HEAD = f"""
+SELECT ledger.number, header.ledger_id, {_FACTS}
+FROM secretballot.ledger JOIN secretballot.header ON header.ledger = ledger.number
+WHERE ledger.name = %s
+"""
+
+
+class Head(NamedTuple):
+    """Row of a ledger, which a writer has locked, and facts of the server."""
+
+    number: int
+    ledger_id: str
+    version: int
+    place: str
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+
+    @classmethod
+    def read(cls, connection: Connection, ledger: str, *, to_write: bool) -> Head | None:
+        """Read the row of a ledger, and lock it; None if there is none of that name."""
+        row = connection.execute(_HEAD + "FOR UPDATE OF ledger" * to_write, (ledger,)).fetchone()
+        return None if row is None else cls(*row)
+
+    @classmethod
+    def create(cls, connection: Connection, ledger: str) -> Head | None:
+        """Insert the row of a new ledger; None if there is one of that name."""
+        row = connection.execute(
+            "INSERT INTO secretballot.ledger (name) VALUES (%s) ON CONFLICT DO NOTHING "
+            f"RETURNING number, '', {_FACTS}",
+            (ledger,),
+        ).fetchone()
+        return None if row is None else cls(*row)
+
+
+class ServerRows:
+    """Rows of one ledger on a server, in an open transaction."""
+
+    def __init__(self, connection: Connection, head: Head, *, to_write: bool) -> None:
+        self._connection, self._to_write = connection, to_write
+        self._process = os.getpid()
+        self.head = head
+
+    def fetch(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        self.check_process()
+        return self._connection.execute(_server_sql(query, self.head.number), parameters).fetchall()
+
+    def insert(self, table: str, values: tuple[object, ...]) -> None:
+        self.check_process()
+        places = ", ".join(["%s"] * (1 + len(values)))
+        done = self._connection.execute(
+            f"INSERT INTO secretballot.{table} VALUES ({places})", (self.head.number, *values)
+        )
+        if done.rowcount != 1:
+            raise LedgerError(f"a row of the table {table!r} was not written. Nothing was released")
+
+    def check_format(self) -> None:
+        check_version(self.head.version)
+
+    def check_spendable(self) -> None:
+        settings = {"fsync": self.head.fsync, "full_page_writes": self.head.full_page_writes}
+        if self._to_write:
+            settings["synchronous_commit"] = self.head.synchronous_commit
+        for name, value in settings.items():
+            if value != "on":
+                raise LedgerError(
+                    f"the server has {name} = {value}, and could lose a spend in a crash; set it "
+                    "to on. Nothing was released"
+                )
+
+    def place(self) -> str:
+        return self.head.place
+
+    def originals(self, recorded: str) -> list[str]:
+        return []  # where other servers are is not known
+
+    def check_process(self) -> None:
+        """Refuse a forked child that goes on with a transaction of its parent."""
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "The ledger can't be used in a forked process within a transaction of its parent. "
+                "Nothing was released."
+            )
+
+
+@lru_cache(maxsize=1024)
+def _server_sql(query: str, number: int) -> str:
+    """Restrict tables in braces to the rows of a ledger, and write parameters as psycopg does."""
+
+    def rows_of(table: re.Match[str]) -> str:
+        columns = table[2] or "*"
+        source = f"secretballot.{table[1]} WHERE ledger = {number:d}"
+        return f"(SELECT {columns} FROM {source}) AS {table[1]}"
+
+    return re.sub(r"\{(\w+)(?:\(([^)]*)\))?\}", rows_of, query).replace("?", "%s")
+
+
 #: Lock under which ledgers are made: two creations of the tables at once would collide.
-_LOCK_CREATION = f"SELECT pg_advisory_xact_lock({0x53424C47})"
+_LOCK_CREATION = f"SELECT pg_advisory_xact_lock({APPLICATION_ID})"
 
 
 class ServerStore:
@@ -49,7 +256,10 @@ class ServerStore:
         def record(connection: Connection) -> tuple[Written[None], SeenMark]:
             connection.execute(_LOCK_CREATION)
             _check_encoding(connection)
-            if not _has_tables(connection):
+            tables = connection.execute(
+                "SELECT to_regclass('secretballot.format') IS NOT NULL"
+            ).fetchone()
+            if tables != (True,):
                 connection.execute(schema_script())
             head = Head.create(connection, self._url.ledger)
             if head is None:
@@ -112,8 +322,6 @@ class ServerStore:
         return self.read(ask)
 
     def mark_path(self) -> str:
-        """Return the path of the mark."""
-
         def ask(rows: Rows) -> str:
             with meaning(self):
                 return _seen_mark(rows).path
@@ -121,7 +329,6 @@ class ServerStore:
         return self.read(ask)
 
     def readable(self, error: Exception) -> LedgerError:
-        """Convert an error of the server, or of the mark, to one that names a remedy."""
         return readable(error, self._url)
 
     def _recorded(self, record: Callable[[Connection], tuple[Written[T], SeenMark]]) -> Written[T]:
@@ -141,7 +348,6 @@ class ServerStore:
         return written
 
     def _rows(self, connection: Connection, *, to_write: bool) -> ServerRows:
-        """Return the rows of the ledger, locked if they are to be written."""
         head = Head.read(connection, self._url.ledger, to_write=to_write)
         if head is None:
             raise LedgerError(
@@ -241,7 +447,6 @@ class ServerStore:
 
 
 def _seen_mark(rows: Rows) -> SeenMark:
-    """Return the mark of the ledger in the place where it is now."""
     assert isinstance(rows, ServerRows)
     return SeenMark(rows.head.ledger_id, rows.head.place)
 
@@ -274,11 +479,6 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, load_psycopg().OperationalError) and (
         state is None or state.startswith(("08", "57P"))
     )
-
-
-def _has_tables(connection: Connection) -> bool:
-    row = connection.execute("SELECT to_regclass('secretballot.format') IS NOT NULL").fetchone()
-    return bool(row and row[0])
 
 
 def _check_encoding(connection: Connection) -> None:

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger.stores._slots import Mark, Slots
+from secretballot.ledger._mark import Mark, Slots
 
 T = TypeVar("T")
 
 #: Version of the tables, the digests and the mark (`docs/theory/ledger-format.md`).
 FORMAT_VERSION = 1
+
+#: In the header of a file; it tells a ledger from any other SQLite database ("SBLG").
+APPLICATION_ID = 0x53424C47
 
 #: Tables of a ledger, each after those that it refers to.
 TABLES = (
@@ -138,7 +141,6 @@ def same_place(recorded: str, current: str) -> bool:
 
 
 def check_version(version: int) -> None:
-    """Refuse a ledger of another format."""
     if version == FORMAT_VERSION:
         return
     reason = (

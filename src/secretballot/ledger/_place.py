@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger.stores._store import same_place
+from secretballot.ledger._store import same_place
 
 #: File systems shared between machines, on which a lock (or what was synced) may be seen by one
 #: machine only, so that two of them could spend the same budget.

@@ -1,36 +1,32 @@
-"""Move of a ledger to another store, with its chain."""
+"""Move of a ledger to a server, and its export as plain values."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
 from secretballot._base._errors import LedgerError
+from secretballot._base._view import plain_number
+from secretballot.costs._orders import ORDERS
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._header import read_header
-from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._ledger import BATCH, Ledger, read_steps
-from secretballot.ledger._stored_entries import read_private_records, read_totals
+from secretballot.ledger._ledger import BATCH, Ledger, named_store, read_steps
+from secretballot.ledger._mark import Mark
+from secretballot.ledger._server_connection import is_url
+from secretballot.ledger._store import TABLES, Rows, Store, meaning
+from secretballot.ledger._stored_entries import read_header, read_private_records, read_totals
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
-from secretballot.ledger.stores import TABLES, Mark, Rows, Store, is_url, meaning, named_store
+from secretballot.ledger._waiting import HeldInterrupts
 
 
 def move(ledger: Ledger, name: str) -> Ledger:
-    """Copy a ledger file to a server, where it goes on; the file is not spent from any more.
+    """Copy a ledger file to a new ledger on a server, where it goes on; the file is spent no more.
 
     The last entry names the new place. It is committed in the file before the copy is committed, so
-    that at no time both can be spent from. The copy has the same chain, and is checked.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Handle on the whole budget.
-    name : str
-        URL of a ledger that is not there yet.
-
-    Raises
-    ------
-    LedgerError
-        If there is a ledger of that name, or the copy fails. Where the error does not say that the
-        move was recorded, nothing has changed.
+    that at no time both can be spent from. The copy has the same chain, and is checked. Unless an
+    error says that the move was recorded, nothing has changed.
     """
     if is_url(ledger.name) or not is_url(name):
         raise LedgerError(
@@ -88,3 +84,53 @@ def _check_copy(source: Rows, target: Rows, totals: Totals, store: Store) -> Non
         same_records = read_private_records(target) == read_private_records(source)
         if copied.digest != totals.digest or not same_records:
             raise LedgerError("the copy is not the same; nothing was moved")
+
+
+def export(ledger: Ledger) -> dict[str, Any]:
+    """Convert a ledger to plain values; numbers are exact, infinity is the text ``"inf"``.
+
+    Private records are for the owner only, and left out.
+    """
+    identity = ledger.header()._asdict()
+    budget, genesis = asdict(identity.pop("budget")), identity.pop("digest")
+    levels = [{"level": level.pop("name"), **level} for level in budget.pop("levels")]
+    entries = ledger.entries()
+    exported = {
+        **identity,
+        **budget,
+        "levels": levels,
+        "orders": ORDERS.tolist(),
+        "genesis": genesis,
+        "entries": list(map(_entry, entries)),
+        "n_entries": len(entries),
+        "head": entries[-1].digest if entries else genesis,
+    }
+    return {name: _plain(value) for name, value in exported.items()}
+
+
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
+    exported = {**vars(entry), "reservation": None, "child": None}
+    exported["mechanism"], exported["note"] = map(json.loads, (entry.mechanism, entry.note))
+    exported["charges"] = [
+        {"group": group, "delta": float(cost.delta), "curve": cost.curve.tolist()}
+        for group, cost in sorted(entry.charges.items())
+    ]
+    if entry.reservation is not None:
+        id, event, state = entry.reservation.stored()
+        exported["reservation"] = {"id": id, "event": event, "state": json.loads(state)}
+    if entry.child is not None:
+        name, child_event, given = entry.child.stored()
+        exported["child"] = {
+            "path": name,
+            "event": child_event,
+            "given": json.loads(given) if given else None,
+        }
+    return exported
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return plain_number(value) if isinstance(value, float) else value
