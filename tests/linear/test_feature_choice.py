@@ -9,9 +9,9 @@ from tests.linear import test_neighbours
 from tests.linear.test_neighbours import LEVELS, LIGHT, OWNERS, ROWS, asked, furthest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _pilot_rounds
+from secretballot.linear import _model_fit
 from secretballot.linear._model_size import choose_width
-from secretballot.linear.rounds import _feature_choice
+from secretballot.linear.rounds import _class_response
 from secretballot.linear.rounds._averaged_rounds import AveragedRounds
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.mechanisms import VectorSum
@@ -230,7 +230,7 @@ def level_neighbours():
 @pytest.fixture
 def noisy_enough(monkeypatch):
     """Compare features of few people."""
-    monkeypatch.setattr(_pilot_rounds, "_MOST_ERROR", 10.0)
+    monkeypatch.setattr(_model_fit, "_MOST_ERROR", 10.0)
 
 
 @pytest.mark.usefixtures("noisy_enough")
@@ -249,9 +249,9 @@ PLANTED = {
     # Each row of an owner counts.
     "owner": (PrivateRows, "right_sum", count_rows),
     # A row's gain is charged as a count of right answers.
-    "gain": (_feature_choice, "resized", lambda m, norm: VectorSum(sigma=m.sigma, diameter=1.0)),
+    "gain": (_class_response, "resized", lambda m, norm: VectorSum(sigma=m.sigma, diameter=1.0)),
     # The heavy level doesn't pay for its weight.
-    "level": (_feature_choice, "resized", lambda m, norm: VectorSum(sigma=m.sigma, weight=LIGHT)),
+    "level": (_class_response, "resized", lambda m, norm: VectorSum(sigma=m.sigma, weight=LIGHT)),
 }
 
 

@@ -1,7 +1,4 @@
-"""Teachers on private shards, their votes, and the student that learns from what is released.
-
-What is imported as itself is for other folders of the library, not for users.
-"""
+"""Teachers on private shards, their votes, and the student that learns from what is released."""
 
 from secretballot._base._objects import published
 from secretballot.ensemble._private_labels import PrivateLabels

@@ -61,7 +61,6 @@ class FitFacts:
 
     @property
     def ledger_note(self) -> dict[str, Any]:
-        """Facts that the ledger records with each release."""
         note: dict[str, Any] = {
             "n_teachers": self.plan.n_teachers,
             "split_by": self.split_by,
@@ -125,11 +124,8 @@ class FitArguments(NamedTuple):
     budgets: ArrayLike | None
 
 
-def prepare_rows(
-    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
-) -> EnsembleData:
+def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
     """Check private rows that are to be split among teachers."""
-    del randomness
     X, y, X_public, owners, budgets = arguments
     assert not isinstance(X, PrivateParts)
     if X is None or y is None:
@@ -188,11 +184,8 @@ def prepare_rows(
     )
 
 
-def prepare_parties(
-    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
-) -> EnsembleData:
+def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
     """Check parties, which are fitted already."""
-    del randomness
     X_public = arguments.X_public
     for name, value in arguments._asdict().items():
         if name != "X_public" and value is not None:
@@ -230,10 +223,7 @@ def choose_plan(
     X_public: Rows | None,
     target: Target,
 ) -> Plan:
-    """Return the plan of an ensemble, with the number of teachers that it has or chooses.
-
-    Teachers whose number is chosen, and whose labels are released, have enough rows at each level.
-    """
+    """Return the plan; teachers whose number is chosen have enough rows at each level."""
     plan = _make_plan(ensemble, levels, choose_n_teachers(ensemble, n_people, X_public, target))
     if ensemble.n_teachers is None and X_public is not None:
         least = chosen_rows(target.n_classes)

@@ -80,7 +80,6 @@ class EnsembleFit:
 
 @with_callbacks
 def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: FitArguments) -> None:
-    """Fill in `fitted` step by step; the ensemble, which callbacks see, gets no teachers here."""
     accountant = ensemble.accountant
     if arguments.X_public is not None and accountant is None:
         raise ValueError(
@@ -89,20 +88,17 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
         )
     is_copy = accountant is not None and check_copy(ensemble)
     randomness = Randomness.from_seed(ensemble.random_state)
-    data = _preparation(ensemble, arguments)(ensemble, arguments, randomness)
+    if is_parties(ensemble.estimator):
+        data = prepare_parties(ensemble, arguments)
+    elif isinstance(arguments.X, PrivateParts):
+        data = prepare_parts(ensemble, arguments, randomness)
+    else:
+        data = prepare_rows(ensemble, arguments)
     try:
         _run(ensemble, fitted, arguments, data, randomness, is_copy)
     finally:
         if data.parts is not None:
             data.parts.close()
-
-
-def _preparation(
-    ensemble: PrivateTeacherEnsemble, arguments: FitArguments
-) -> Callable[[PrivateTeacherEnsemble, FitArguments, Randomness], EnsembleData]:
-    if is_parties(ensemble.estimator):
-        return prepare_parties
-    return prepare_parts if isinstance(arguments.X, PrivateParts) else prepare_rows
 
 
 def _run(
@@ -113,7 +109,6 @@ def _run(
     randomness: Randomness,
     is_copy: bool,
 ) -> None:
-    """Fill in `fitted` step by step, from checked input."""
     accountant = ensemble.accountant
     data = replace(data, facts=replace(data.facts, is_copy=is_copy))
     labelling = Labelling(data.facts, randomness)
@@ -126,7 +121,11 @@ def _run(
         if problem := labelling.too_few_rows(ensemble):
             raise ValueError(problem)
         choice = StudentChoice.prepare(ensemble, data, labelling)
-        check = _public_rows_check(ensemble, data, labelling)
+        n_people = data.facts.n_people
+        if n_people is None:
+            check = PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
+        else:
+            check = PublicRowsCheck.of(ensemble, n_people, data.X_public, labelling.scope)
         share = labels_share(ensemble.student) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, share=share)
@@ -167,14 +166,6 @@ def _run(
     tally.failures.warn_failures()
     tally.caught.warn_once(tally.failures.n_teachers)
     warn_misfits(data.misfit_shares())
-
-
-def _public_rows_check(
-    ensemble: PrivateTeacherEnsemble, data: EnsembleData, labelling: Labelling
-) -> PublicRowsCheck:
-    if data.facts.n_people is None:
-        return PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
-    return PublicRowsCheck.of(ensemble, data.facts.n_people, data.X_public, labelling.scope)
 
 
 def _totals_outside(
@@ -347,7 +338,6 @@ def price_run(
     n_fits: int,
     n_labels: int | None,
 ) -> FitPrice:
-    """Compute the price of fits of one ensemble, and how its votes survive the noise."""
     check_parameters(ensemble)
     accountant, estimator = ensemble._check_accountant(), ensemble.estimator
     if X_public is None:

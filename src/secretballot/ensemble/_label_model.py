@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
@@ -42,7 +42,6 @@ class EncodedModel(_WrappedModel):
         self.classes_ = classes
 
     def predict(self, X: Rows) -> NDArray[Any]:
-        """Return the class of each row."""
         return self.classes_[np.asarray(self.model.predict(X), dtype=np.intp)]
 
 
@@ -69,7 +68,6 @@ class LabelModel(_WrappedModel):
         self.constant = constant
 
     def predict(self, X: Rows) -> NDArray[Any]:
-        """Return all labels, shape (n_rows, n_labels)."""
         predicted = self.model.predict(X)
         if issparse(predicted):
             predicted = predicted.toarray()
@@ -77,7 +75,6 @@ class LabelModel(_WrappedModel):
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
-        """Return the probability of each label, shape (n_rows, n_labels)."""
         probabilities = label_probabilities(self.model, X, max(2, len(self.varying)))
         return self._with_constant(X, probabilities.astype(np.float64))
 
@@ -125,13 +122,11 @@ def label_probabilities(model: Any, X: Rows, n_labels: int) -> NDArray[Any]:
     if isinstance(table, list):
         if len(table) != n_labels:
             raise ValueError(f"predict_proba gave {len(table)} tables for {n_labels} labels")
-        table = np.stack(
-            [
-                _presence(np.asarray(probabilities), classes)
-                for probabilities, classes in zip(table, model.classes_, strict=True)
-            ],
-            axis=1,
-        )
+        columns = []
+        for probabilities, classes in zip(map(np.asarray, table), model.classes_, strict=True):
+            ones = np.flatnonzero(np.asarray(classes) == 1)
+            columns.append(probabilities[:, ones[0]] if len(ones) else np.zeros(len(probabilities)))
+        table = np.stack(columns, axis=1)
     table = np.asarray(table)
     if table.shape != (_num_samples(X), n_labels):
         raise ValueError(
@@ -139,9 +134,3 @@ def label_probabilities(model: Any, X: Rows, n_labels: int) -> NDArray[Any]:
             f"{n_labels} labels"
         )
     return table
-
-
-def _presence(probabilities: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
-    """Return the probabilities of the class 1 of one label; zeros if it is not among `classes`."""
-    positions = np.flatnonzero(np.asarray(classes) == 1)
-    return probabilities[:, positions[0]] if len(positions) else np.zeros(len(probabilities))

@@ -154,10 +154,7 @@ class Labelling:
     def price(
         self, ensemble: PrivateTeacherEnsemble, mechanism: Mechanism, n_queries: int
     ) -> dict[str, float] | None:
-        """Compute the share of the budget, per level, that a fit takes for its labels.
-
-        None: all that it may spend.
-        """
+        """Compute the share of the budget, per level, that labels take; None: all of it."""
         accountant = ensemble._check_accountant()
         if isinstance(ensemble.reservation, Reservation):
             return {level.name: 0.0 for level in accountant.levels}

@@ -40,11 +40,7 @@ def default_vote(target: Target, sigma: float, n_votes: float) -> GNMax | Binary
 def choose_n_teachers(
     ensemble: PrivateTeacherEnsemble, n_people: int, X_public: Rows | None, target: Target
 ) -> int:
-    """Return ``n_teachers``; None is chosen from public numbers, by the noise on the pool's labels.
-
-    Public are the numbers of rows or owners, of public rows and of classes, and the budget. Where
-    the noise is not known, it is a fixed number. See also `choose_plan`.
-    """
+    """Return ``n_teachers``; None is chosen from public numbers alone. See also `choose_plan`."""
     if ensemble.n_teachers is not None:
         return int(ensemble.n_teachers)
     if X_public is None or ensemble.accountant is None:
@@ -68,7 +64,6 @@ def choose_n_teachers(
 
 
 def check_votes_on(mechanism: Mechanism, target: Target) -> None:
-    """Refuse a mechanism whose outcomes are not of the kind that is voted on."""
     if mechanism.multilabel and not target.multilabel:
         raise ValueError(
             f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "
@@ -90,7 +85,6 @@ def check_mechanism(
     counting: Counting,
     estimator: Learner | Sequence[Teacher],
 ) -> None:
-    """Refuse a mechanism that does not fit the target, the ballots or the teachers."""
     check_votes_on(mechanism, target)
     if mechanism.expected_votes not in (None, plan.n_equal):
         raise ValueError(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
-    """Check the estimators and the mechanism of an ensemble."""
     if is_parties(ensemble.estimator):
         check_parties(ensemble.estimator)
     else:
@@ -31,7 +30,6 @@ def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
 
 
 def _check_individual(mechanism: Mechanism, individualization: Individualization) -> None:
-    """Refuse a mechanism that individual budgets cannot adapt."""
     if not mechanism.scalable:
         raise ValueError(
             f"mechanism={mechanism!r} does not scale with the number of votes, which "

@@ -20,17 +20,10 @@ Shards = list[NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class SplitRows(ABC):
-    """Private rows that are split among teachers.
-
-    Attributes
-    ----------
-    n_rows : int
-    levels : ndarray of shape (n_rows,) or None
-        Position of each row's level.
-    """
+    """Private rows that are split among teachers."""
 
     n_rows: int
-    levels: NDArray[np.integer[Any]] | None = None
+    levels: NDArray[np.integer[Any]] | None = None  # (n_rows,): position of each row's level
 
     @abstractmethod
     def split(
@@ -74,15 +67,9 @@ class OwnedRows(SplitRows):
 
 @dataclass(frozen=True, kw_only=True)
 class HashedRows(SplitRows):
-    """Rows of a part, whose owners are known by their hashes.
+    """Rows of a part, whose owners are known by their hashes."""
 
-    Attributes
-    ----------
-    hashes : callable
-        Function from a key to the hash of each row's owner.
-    """
-
-    hashes: OwnerHashes
+    hashes: OwnerHashes  # function from a key to the hash of each row's owner
 
     def split(
         self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
@@ -131,7 +118,6 @@ def partition_owners(
 
 
 def check_n_teachers(n_teachers: int, n_owners: int, size: str) -> None:
-    """Refuse more teachers than owners."""
     check_not_empty(n_owners)
     if n_owners < n_teachers:
         raise ValueError(
@@ -153,7 +139,6 @@ def hash_key(stream: np.random.SeedSequence, attempt: int = 0) -> bytes:
 
 
 def teachers_of_hashes(hashes: NDArray[np.uint64], n_teachers: int) -> Assignment:
-    """Return the teacher of each hash."""
     return (hashes % np.uint64(n_teachers)).astype(np.intp)
 
 
@@ -187,17 +172,7 @@ def _spread_owners(
     n_teachers: int,
     stream: np.random.SeedSequence,
 ) -> Shards:
-    """Return the rows of each teacher; rows of an owner have the same teachers, one a copy.
-
-    Parameters
-    ----------
-    hashes : callable
-        Function from a key to the hash of each owner.
-    owner_of_row : ndarray of shape (n_rows,)
-    copies : ndarray of shape (n_rows,)
-        Number of teachers of each row.
-    n_teachers, stream
-    """
+    """Return the rows of each teacher; rows of an owner have the same teachers, one a copy."""
     n_owners = int(owner_of_row.max(initial=-1)) + 1
     n_copies, n_chosen = np.zeros(n_owners, dtype=np.intp), np.zeros(n_owners, dtype=np.intp)
     n_copies[owner_of_row] = copies

@@ -60,7 +60,6 @@ def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def encode(labels: ArrayLike, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
-    """Return the position of each label in ``classes``; `ValueError` for other labels."""
     labels = np.asarray(labels)
     with marked_errors(name):
         codes = positions(labels, classes)

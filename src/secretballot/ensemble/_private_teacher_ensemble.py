@@ -430,7 +430,7 @@ class PrivateTeacherEnsemble(
         check_parameters(self)
         labelling = self._labelling
         labelling.open_scope(self)
-        rows = check_queries(self, self._row_schema, X, "X")
+        rows = check_queries(self, self._row_schema, X)
         # Before the vote: without budget there is no need to ask the teachers.
         mechanism = labelling.mechanism_for(self, _num_samples(rows))
         return ask_teachers(self, labelling, self._teachers, rows, mechanism)

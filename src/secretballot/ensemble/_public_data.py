@@ -82,9 +82,7 @@ def declared_private(X_public: Rows | PublicData | None) -> bool:
 
 
 def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
-    """Return the rows of a pool, with columns in the order of X.
-
-    Private rows are refused, and what cross-validation may have sliced.
+    """Return the rows of a pool, with columns in the order of X; refuse private rows, and slices.
 
     X are the private rows, if any. A slice of a pool looks like a pool, so a bare one must not be
     as long as X.

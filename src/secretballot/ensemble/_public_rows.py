@@ -28,8 +28,11 @@ _NO_STEPS = (None, "passthrough")
 
 def as_rows(X: Rows, name: str) -> Any:
     """Return rows that can be indexed; little else is checked: estimators take many tables."""
-    dtype = getattr(X, "dtype", None)
-    check_table(X, name, one_dimension=not _is_numeric(dtype))
+    dtype: object = getattr(X, "dtype", None)
+    is_numeric = getattr(dtype, "kind", "O") in "biufc"
+    if hasattr(dtype, "is_numeric"):  # a type of polars
+        is_numeric = bool(dtype.is_numeric())
+    check_table(X, name, one_dimension=not is_numeric)
     (X,) = indexable(dense_columns(X))
     shape = getattr(X, "shape", ())
     if shape[1:] == (0,):
@@ -38,12 +41,6 @@ def as_rows(X: Rows, name: str) -> Any:
             "is required."
         )
     return X
-
-
-def _is_numeric(dtype: object) -> bool:
-    if hasattr(dtype, "is_numeric"):  # a type of polars
-        return bool(dtype.is_numeric())
-    return getattr(dtype, "kind", "O") in "biufc"
 
 
 def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
@@ -135,16 +132,13 @@ def features_of(X: Rows) -> dict[str, Any]:
     return vars(reader)
 
 
-def check_queries(
-    ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X: Rows, name: str
-) -> Any:
-    """Return public rows that the teachers can be asked about."""
-    table = as_rows(X, name)
+def check_queries(ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X: Rows) -> Any:
+    table = as_rows(X, "X")
     if schema is None:
-        check_names(getattr(ensemble, "feature_names_in_", None), table, name)
-        table = matching_rows(ensemble, table, name)
-    check_pool(ensemble.estimator, table, name)
-    return table if schema is None else schema.read_queries(table, name)
+        check_names(getattr(ensemble, "feature_names_in_", None), table, "X")
+        table = matching_rows(ensemble, table, "X")
+    check_pool(ensemble.estimator, table, "X")
+    return table if schema is None else schema.read_queries(table, "X")
 
 
 def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:

@@ -49,7 +49,6 @@ class Randomness:
         return np.random.SeedSequence(self.entropy, spawn_key=key)
 
     def partition(self, part: int = 0) -> np.random.SeedSequence:
-        """Return the seed of the partition of the private data, or of a part of it."""
         return self._stream(_PARTITION, part) if part else self._stream(_PARTITION)
 
     @property
@@ -58,11 +57,9 @@ class Randomness:
         return sha256(f"secretballot partition {self.entropy}".encode()).hexdigest()
 
     def teacher(self, index: int) -> np.random.SeedSequence:
-        """Return the seed of one teacher."""
         return self._stream(_TEACHER, index)
 
     def student(self) -> np.random.SeedSequence:
-        """Return the seed of the student."""
         return self._stream(_STUDENT)
 
     def noise(self, count: int) -> np.random.SeedSequence | None:

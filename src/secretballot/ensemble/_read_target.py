@@ -62,7 +62,6 @@ def _check_no_mixture(y: Any) -> None:
 
 
 def _check_none_missing(y: NDArray[Any]) -> None:
-    """Refuse missing and infinite labels."""
     if y.dtype.kind == "O":
         missing = np.fromiter((label is None or label != label for label in y), bool, len(y))
     elif y.dtype.kind == "f":

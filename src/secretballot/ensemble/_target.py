@@ -125,10 +125,8 @@ class LabelTarget(Target):
 
 
 def as_target(classes: Classes) -> Target:
-    """Return the target for ``classes_``; a list has the classes of each label."""
     return LabelTarget(len(classes)) if isinstance(classes, list) else ClassTarget(classes)
 
 
 def dense_labels(labels: Rows) -> NDArray[Any]:
-    """Return labels or predictions as a dense array."""
     return np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)

@@ -19,21 +19,16 @@ from secretballot.tables._row_independence import apply_in_halves
 
 
 class ConstantTeacher:
-    """Teacher that votes for one class, or one set of labels, on every row.
-
-    `failure` is the error of its training, empty if its shard had this label only.
-    """
+    """Teacher with one vote for all rows; `failure` is the error of its training, if any."""
 
     def __init__(self, label: NDArray[Any], failure: str = "") -> None:
         self.label = label
         self.failure = failure
 
     def predict(self, X: Rows) -> NDArray[Any]:
-        """Return the label for each row."""
         return np.repeat(self.label, _num_samples(X), axis=0)
 
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
-        """Return the labels as probabilities."""
         return self.predict(X).astype(np.float64)
 
 
@@ -98,7 +93,6 @@ class Failures:
         )
 
     def warn_failures(self) -> None:
-        """Warn the operator of failures, if there were any."""
         parts = [
             f"{count} of {self.n_teachers} teachers could not {what}"
             for count, what in (
@@ -121,7 +115,6 @@ class Failures:
 
 
 def training_failure(teacher: Teacher, index: int) -> Failures:
-    """Return the failures of one teacher in training: one or none."""
     failure = teacher.failure if isinstance(teacher, ConstantTeacher) else ""
     return Failures(n_teachers=1, untrained=int(failure != ""), first=(index, failure))
 

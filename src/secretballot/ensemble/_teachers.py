@@ -74,7 +74,6 @@ def train_batch(
     X_public: Rows | None,
     counting: Counting,
 ) -> BatchVotes:
-    """Train some teachers, and count their votes in the same process."""
     teachers, caught = {}, TeacherWarnings()
     for shard in shards:
         with caught.of_teacher(shard.number):

@@ -62,7 +62,6 @@ class TeacherWarnings:
             )
 
     def add(self, other: TeacherWarnings) -> None:
-        """Add the warnings of other teachers."""
         for category, texts in other._texts.items():
             self._texts.setdefault(category, {}).update(texts)
 
@@ -72,7 +71,6 @@ class TeacherWarnings:
             texts.update(dict.fromkeys(texts, "a text that is withheld, as it may quote rows"))
 
     def warn_once(self, n_teachers: int) -> None:
-        """Warn the operator once of each category."""
         for category, texts in self._texts.items():
             first = min(texts)
             text = visible(" ".join(texts[first].split()))
@@ -93,10 +91,7 @@ def count_by_group(
     trained: bool = False,
     caught: TeacherWarnings | None = None,
 ) -> BatchVotes:
-    """Count the votes of some teachers, one teacher at a time; without rows, only failures.
-
-    Teachers that were `trained` in the same process are returned with their votes.
-    """
+    """Count the votes of some teachers, one teacher at a time; without rows, only failures."""
     failures, caught = Failures(), TeacherWarnings() if caught is None else caught
     votes: GroupVotes = {}
     for (index, teacher), group in zip(teachers.items(), groups, strict=True):

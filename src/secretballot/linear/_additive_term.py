@@ -104,13 +104,6 @@ def _records(term: AdditiveTerm | PairTerm) -> list[tuple[object, ...]]:
 def model_terms(
     features: AdditiveBins, coefficients: NDArray[np.float64], errors: NDArray[np.float64]
 ) -> TermList:
-    """Return the term of each column, then of each pair of columns.
-
-    Parameters
-    ----------
-    features : AdditiveBins
-    coefficients, errors : ndarray of shape (n_features,)
-    """
     terms = TermList()
     for column, place in zip(features.columns, features.places, strict=True):
         effect, error = coefficients[place], errors[place]

@@ -40,26 +40,15 @@ def check_class_weight(class_weight: ClassWeight, classes: NDArray[np.generic] |
 def fitted_class_weights(
     class_weight: ClassWeight, classes: NDArray[np.generic], rounds: FittedRounds
 ) -> Floats:
-    """Return the weight of each class; the rates of balanced ones are those that the model expects.
-
-    A model that is fitted to released sums expects about the rates of the private rows.
-    """
+    """Return the weight of each class; balanced ones are by the rates that the model expects."""
     if isinstance(class_weight, Mapping):
         return np.array([float(class_weight.get(name, 1.0)) for name in classes.tolist()])
     if class_weight is None:
         return np.ones(len(classes))
     reference = rounds.reference
     assert reference is not None
+    # A model of released sums expects about the rates of the private rows.
     rates = reference.weights @ reference.probabilities(rounds.posterior.coefficients)
     if len(classes) == 2:
         rates = np.array([1 - rates[0], rates[0]])
     return np.asarray(1 / (len(classes) * np.maximum(rates, _LEAST_RATE)))
-
-
-def score_shift(weights: Floats) -> Floats:
-    """Return what weights add to scores: those of a model of the weighted population.
-
-    Probabilities p of classes become p w over the sum of all p w.
-    """
-    shift = np.log(weights)
-    return shift[1:] - shift[0] if len(weights) == 2 else shift

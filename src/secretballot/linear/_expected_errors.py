@@ -22,22 +22,12 @@ _N_SIZES = 100
 
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """Expected targets and errors, all of it released or public.
+    """Expected targets and errors, all of it released or public."""
 
-    Attributes
-    ----------
-    bounds : tuple of (float, float)
-        Declared bounds of the target.
-    mean, variance : float
-        Of the targets, where the bounds are -1 and 1.
-    residuals : ResidualHistogram
-        Residuals in the last round, in the same units.
-    """
-
-    bounds: tuple[float, float]
-    mean: float
-    variance: float
-    residuals: ResidualHistogram
+    bounds: tuple[float, float]  # declared bounds of the target
+    mean: float  # of the targets, where the bounds are -1 and 1
+    variance: float  # the same
+    residuals: ResidualHistogram  # residuals in the last round, in the same units
 
     @classmethod
     def of(
@@ -59,14 +49,8 @@ class ExpectedErrors:
 
         Errors are clipped where that is expected to change R^2 by half of its noise, if the share
         of larger residuals falls with the fourth power of their size. Deviations of targets are
-        clipped at as many standard deviations.
-
-        Parameters
-        ----------
-        noise : float
-            Standard deviation of the noise of a mean over people.
-        largest_error : float, default=None
-            Size at which errors are clipped, if it is given.
+        clipped at as many standard deviations. `noise` is the standard deviation of the noise of a
+        mean over people.
         """
         if largest_error is not None:
             half = (self.bounds[1] - self.bounds[0]) / 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import NamedTuple
 
 from secretballot._base._errors import warn
@@ -11,40 +10,20 @@ from secretballot.linear.rounds import ClassResponse, LabelResponse, NumberRespo
 
 
 class Prospect(NamedTuple):
-    """Quality of models between two ratios of signal to noise.
+    """Quality of models between two ratios of signal to noise."""
 
-    Attributes
-    ----------
-    below : float
-        Upper end of the ratios.
-    least, most : float
-        Range of the share of a score that noise left.
-    loss : float
-        Largest loss of accuracy; NaN where it was not measured.
-    """
-
-    below: float
-    least: float
+    below: float  # upper end of the ratios
+    least: float  # least and largest share of a score that noise left
     most: float
-    loss: float = math.nan
+    loss: float = math.nan  # largest loss of accuracy; NaN where it was not measured
 
 
 class MeasuredQuality(NamedTuple):
-    """Quality of models of certain tables, by the ratio of signal to noise.
-
-    Attributes
-    ----------
-    tables : str
-        Names of the tables.
-    score : str
-        Name of the score.
-    steps : tuple of Prospect
-        By ascending ratio.
-    """
+    """Quality of models of certain tables, by the ratio of signal to noise."""
 
     tables: str
     score: str
-    steps: tuple[Prospect, ...]
+    steps: tuple[Prospect, ...]  # by ascending ratio
 
 
 #: Measured by benchmarks/equal_epsilon/noise_loss.py, and by benchmarks/multilabel/label_noise.py.
@@ -99,9 +78,12 @@ def expected_quality(signal: float, response: Response) -> str:
             f"{start} were often worse than the mean: {score} was at most {prospect.most:.0%} of "
             "that without noise, and often below 0."
         )
+    kept = f"{prospect.least:.0%} to {prospect.most:.0%}"
+    if prospect.least == prospect.most:
+        kept = f"about {prospect.least:.0%}"
     lost = "" if math.isnan(prospect.loss) else f", and lost up to {prospect.loss:.3f} of accuracy"
     return (
-        f"{start} kept {_range(prospect)} of the {score} that they have without noise{lost}. Other "
+        f"{start} kept {kept} of the {score} that they have without noise{lost}. Other "
         "tables differ."
     )
 
@@ -116,34 +98,15 @@ def warn_weak_signal(signal: float, response: Response) -> None:
         )
 
 
-def _range(prospect: Prospect) -> str:
-    if prospect.least == prospect.most:
-        return f"about {prospect.least:.0%}"
-    return f"{prospect.least:.0%} to {prospect.most:.0%}"
-
-
 def _prospect(signal: float, response: Response) -> Prospect:
     return next(step for step in _measured_quality(response).steps if signal < step.below)
 
 
-@singledispatch
 def _measured_quality(response: Response) -> MeasuredQuality:
-    """Return the measured quality of models of a kind of response."""
-    raise NotImplementedError
-
-
-@_measured_quality.register
-def _(response: ClassResponse) -> MeasuredQuality:
-    return _CLASSES
-
-
-@_measured_quality.register
-def _(response: NumberResponse) -> MeasuredQuality:
-    return _NUMBERS
-
-
-@_measured_quality.register
-def _(response: LabelResponse) -> MeasuredQuality:
+    if isinstance(response, NumberResponse):
+        return _NUMBERS
+    if not isinstance(response, LabelResponse):
+        return _CLASSES
     root = math.sqrt(response.n_columns)
     steps = tuple(step._replace(below=root * step.below) for step in _LABELS.steps)
     return _LABELS._replace(steps=steps)

@@ -56,7 +56,6 @@ def first_kind(model: LinearModel) -> str | TransformerMixin:
 
 
 def has_few_public_rows(data: FitInput) -> bool:
-    """Return whether public rows are missing, or too few to place bins."""
     return data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS
 
 
@@ -82,7 +81,6 @@ def bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds
 
 
 def ranges_of_numbers(model: LinearModel, data: FitInput) -> Bounds:
-    """Return the public or declared ranges of the numbers, with days as numbers."""
     categories = declared_categories(model, data.names)
     if data.X_public is None:
         return declared_bounds(model, data.names, categories)
@@ -102,17 +100,7 @@ def feature_map(
     size: FitSize,
     placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> tuple[FeatureMap, str]:
-    """Return the features of rows, and their origin: "declared", "public" or "frozen".
-
-    Parameters
-    ----------
-    model : LinearModel
-    data : FitInput
-    kind : {"additive", "kernel", "linear"} or transformer
-    size : FitSize
-    placed : mapping, default=None
-        Bins of numbers at private quantiles.
-    """
+    """Return the features of rows, and their origin: "declared", "public" or "frozen"."""
     if data.X_public is None:
         categories = declared_categories(model, data.names)
         bounds = declared_bounds(model, data.names, categories)
@@ -147,7 +135,6 @@ def additive_bins(
     *,
     is_smooth: bool,
 ) -> AdditiveBins:
-    """Return the bins, or knots, of public columns, without those of missing cells."""
     bounds = checked_bounds(model, columns, categories)
     least_share = _RARE_SHARE / size.n_bins**2 if is_smooth else 0.0
     bins = public_bins(columns, size.n_bins, categories, bounds, placed, least_share)
@@ -155,7 +142,6 @@ def additive_bins(
 
 
 def public_features(data: FitInput, features: FeatureMap) -> Features | None:
-    """Return the features of the public rows, if there are some."""
     return None if data.X_public is None else features.transform(_thinned(data.X_public))
 
 

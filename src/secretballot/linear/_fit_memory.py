@@ -18,18 +18,7 @@ _MOST_MEMORY = 8 * 10**9
 def too_many_columns(
     *, n_columns: int, n_entries: int, n_features: int, n_public: int, n_pairs: int
 ) -> str:
-    """Describe why a fit of so many columns is refused; "" if it is not.
-
-    Parameters
-    ----------
-    n_columns : int
-    n_entries, n_features : int
-        Features of a row that are not 0, one or two for each column, and all of them.
-    n_public : int
-        Number of public rows.
-    n_pairs : int
-        Pairs of columns that may join the model, each with an entry of its own.
-    """
+    """Describe why a fit of so many columns is refused; "" if it is not."""
     if not n_pairs and not stores_pairs(n_entries, n_features):
         return ""
     n_rows = min(n_public, MOST_PUBLIC_ROWS) + N_SYNTHETIC

@@ -18,27 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitSize:
-    """Size of a fit.
-
-    Attributes
-    ----------
-    signal : float
-        See `signal_to_noise`.
-    n_bins : int
-        Largest number of bins of a column.
-    n_rounds : int
-        Number of sums of residuals after the first.
-    kernel_width : float
-        Width of kernels; see `KernelFeatures`.
-    whole_fit : VectorSum
-        Mechanism of one release that would take all that the fit may spend.
-    """
+    """Size of a fit."""
 
     signal: float
-    n_bins: int
-    n_rounds: int
-    kernel_width: float
-    whole_fit: VectorSum
+    n_bins: int  # largest number of bins of a column
+    n_rounds: int  # number of sums of residuals after the first
+    kernel_width: float  # width of kernels; see `KernelFeatures`
+    whole_fit: VectorSum  # mechanism of one release that would take all that the fit may spend
 
     @classmethod
     def choose(
@@ -53,22 +39,7 @@ class FitSize:
         n_columns: int,
         n_public: int,
     ) -> FitSize:
-        """Choose the size of a fit, as far as the model's parameters leave it open.
-
-        Parameters
-        ----------
-        model : LinearModel
-        accountant : PrivacyAccountant
-        scope : Scope
-            Scope of the fit.
-        response : Response
-        weight : float or dict of str to float
-            Weight of a row or owner.
-        total : float
-            Sum of the weights of all rows or owners.
-        n_columns, n_public : int
-            Numbers of columns and of public rows.
-        """
+        """Choose the size of a fit, as far as the model's parameters leave it open."""
         whole_fit = accountant.calibrate(
             lambda sigma: VectorSum(sigma=sigma, diameter=2.0, weight=weight),
             n_rows=1,

@@ -43,21 +43,9 @@ def warn_failed_fit(
 ) -> None:
     """Warn of a fit that learned nothing. Free of charge: it reads released numbers alone.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    features : FeatureMap
-    public : csr_array, ndarray or None
-        Features of the public rows.
-    residuals : sequence of ndarray of shape (n_features, n_columns)
-        Released sums of residuals, round by round. Those of later features (pairs of columns) come
-        last, and are not compared with the first round, which did not ask them.
-    counts : ndarray of shape (n_features,) or None
-        Released numbers of rows with each feature.
-    sigma : float
-        Noise on each number.
-    n_rows : float
-        Number of private rows or owners, each counted by the square of its weight.
+    `residuals` are released sums, round by round. Those of later features (pairs of columns) come
+    last, and are not compared with the first round, which did not ask them. `n_rows` counts each
+    row or owner by the square of its weight.
     """
     signs = []
     if not posterior.coefficients[1:].any():
@@ -86,15 +74,7 @@ def warn_failed_fit(
 def warn_flattened(
     free: Posterior, ordered: Posterior, features: AdditiveBins, directions: NDArray[np.int8]
 ) -> None:
-    """Warn of columns with a clear effect against their direction, by released numbers alone.
-
-    Parameters
-    ----------
-    free, ordered : Posterior
-        Without the directions, and with them.
-    features : AdditiveBins
-    directions : ndarray of shape (n_columns,)
-    """
+    """Warn of columns with a clear effect against their direction, by released numbers alone."""
     assert free.covariance is not None
     flattened = []
     for column, place, direction in zip(
@@ -120,13 +100,8 @@ def warn_flattened(
 def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> None:
     """Warn of bounds that are too narrow or far too wide for a model without any clear effect.
 
-    Parameters
-    ----------
-    bounds : (float, float)
-    intercept : float
-        Released mean of the predictions.
-    residual : float
-        Released root mean square of the residuals, as a share of half the range.
+    `intercept` is the released mean of the predictions, `residual` the released root mean square of
+    the residuals, as a share of half the range.
     """
     low, high = bounds
     beyond = [

@@ -223,7 +223,6 @@ class LinearModel(
         return declared_readings(declared_bins(names, numbers, 1, declared), days, numbers)
 
     def _check_additive(self) -> AdditiveBins:
-        """Return the bins of a fitted model, or raise ValueError if it has other features."""
         check_is_fitted(self)
         if not isinstance(self._public_features, AdditiveBins):
             raise ValueError(
@@ -244,7 +243,6 @@ class LinearModel(
         return self._table_scores(table, self._public_features.transform(table))
 
     def _table_scores(self, table: ArrayLike, features: Features) -> Floats:
-        """Compute scores of rows as read, given their features."""
         if self._unknown_cells is not None:
             self._unknown_cells.warn(table, features)
         design = Design(features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,7 +37,6 @@ from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
-from secretballot.linear._pilot_rounds import count_pilot_rounds
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
     FEWEST_PUBLIC_ROWS,
@@ -77,6 +77,10 @@ if TYPE_CHECKING:
 
 #: Public rows below which lengths and directions of whole rows are hardly known.
 _FEW_FOR_DENSE = 30
+#: Share of all rounds that either features have before they are compared for the last time.
+_PILOT_SHARE = 0.15
+#: Largest noise of a comparison, as a share of the private rows.
+_MOST_ERROR = 0.12
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,6 @@ class _Releases:
     n_done: int = 0
 
     def noisy_sums(self, mechanism: VectorSum, sums: Floats) -> Floats:
-        """Return noisy sums."""
         self.n_done += 1
         outcome = self.accountant.release(
             mechanism,
@@ -135,7 +138,6 @@ def run_fit(
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
 ) -> FittedModel:
-    """Fit a model."""
     accountant = model.accountant
     if accountant is None:
         raise ValueError(
@@ -160,7 +162,6 @@ def _run(
     X_public: ArrayLike | PublicData | None,
     is_copy: bool,
 ) -> FittedModel:
-    """Fit a model to checked input."""
     _check_public_rows(model, data)
     response = data.response
     response.warn()
@@ -232,7 +233,8 @@ def _run(
         accountant.calibrate,
         lambda sigma: response.mechanism(sigma, features, data.weight),
         scope=scope,
-        share=_remaining_share(check, placement, pairs),
+        share=check.remaining_share
+        - sum(part.share for part in (placement, pairs) if part is not None),
     )
     asks_ranks = data.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
@@ -399,6 +401,21 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
         )
 
 
+def count_pilot_rounds(features: object, data: FitInput, bins: FeatureMap, size: FitSize) -> int:
+    """Count the rounds with kernel features beside additive ones, from public numbers alone."""
+    if features != "auto" or not data.response.has_rival or not isinstance(bins, AdditiveBins):
+        return 0
+    if has_few_public_rows(data):
+        return 0
+    n_categories = sum(column.other_code is not None for column in bins.columns)
+    n_pilot = round(_PILOT_SHARE * (1 + size.n_rounds))
+    # A comparison is paid like a round, and moves by 2 as the mechanism of a whole fit does.
+    noise = size.whole_fit.sigma * math.sqrt(1 + size.n_rounds + n_pilot)
+    if 2 * n_categories > len(bins.columns) or noise > _MOST_ERROR * data.total:
+        return 0
+    return n_pilot
+
+
 def _people_outside(
     model: LinearModel, data: FitInput, X_public: ArrayLike | PublicData | None
 ) -> dict[Hashable, float]:
@@ -411,15 +428,6 @@ def _people_outside(
     if data.choice.is_named:
         shown = data.choice.select(shown, "X_public")
     return data.private.totals_outside(shown, model.categories, data.names)
-
-
-def _remaining_share(
-    check: PublicRowsCheck, placement: BinPlacement | None, pairs: PairSearch | None
-) -> float:
-    """Return the share of the fit's budget that remains for the rounds."""
-    return check.remaining_share - sum(
-        part.share for part in (placement, pairs) if part is not None
-    )
 
 
 def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:

@@ -35,31 +35,13 @@ _LEAST_SIGNAL = 6.0
 def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
     """Compute the ratio of the rows' mean to the noise, if one round took the whole budget.
 
-    Parameters
-    ----------
-    n_people : float
-        Rows or owners, or the sum of their weights.
-    sigma : float
-        Noise on a sum of vectors of length at most 1.
-    norm : float
-        Length of the vectors.
+    `sigma` is the noise on a sum of vectors of length at most 1, `norm` the length of the vectors.
     """
     return 2 * n_people / (sigma * norm)
 
 
 def check_signal(signal: float, n_units: int, accountant: PrivacyAccountant, scope: Scope) -> None:
-    """Raise BudgetExceededError if the noise would drown the signal of all rows.
-
-    Parameters
-    ----------
-    signal : float
-        See `signal_to_noise`.
-    n_units : int
-        Rows or owners.
-    accountant : PrivacyAccountant
-    scope : Scope
-        Scope of the fit.
-    """
+    """Raise BudgetExceededError if the noise would drown the signal of all rows."""
     if signal >= _LEAST_SIGNAL:
         return
     factor = _LEAST_SIGNAL / signal
@@ -73,11 +55,6 @@ def check_signal(signal: float, n_units: int, accountant: PrivacyAccountant, sco
 
 
 def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) -> int:
-    """Choose the largest number of bins of a column.
-
-    It grows with the signal, and is limited by the public rows, the columns and the coefficients
-    of a feature.
-    """
     all_bins = _ALL_BINS * math.pow(2 / max(n_outputs, 2), 1 / 3)
     most = min(
         _MOST_BINS, max(n_public, DECLARED_SIZE) / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns
@@ -86,13 +63,5 @@ def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) ->
 
 
 def choose_width(signal: float, n_outputs: int) -> float:
-    """Choose the width of kernels: wide ones tell columns together, and need a strong signal.
-
-    Parameters
-    ----------
-    signal : float
-        See `signal_to_noise`, for vectors of length 1.
-    n_outputs : int
-        Coefficients of a feature.
-    """
+    """Choose the width of kernels: wide ones tell columns together, and need a strong signal."""
     return min(max((signal / (_FULL_SIGNAL * n_outputs)) ** 2, _LEAST_WIDTH), 1.0)

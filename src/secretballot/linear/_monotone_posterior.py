@@ -20,16 +20,7 @@ _BITS = 32
 
 
 def monotone_posterior(posterior: Posterior, relations: NDArray[np.intp]) -> Posterior:
-    """Return the posterior with its most probable coefficients that satisfy order relations.
-
-    Errors stay those of the coefficients without the order.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    relations : ndarray of shape (n_relations, 2)
-        Pairs of features, of which the first has the smaller coefficient; without cycles.
-    """
+    """Return the posterior with its most probable coefficients in order, and its own errors."""
     if not len(relations):
         return posterior
     assert posterior.covariance is not None
@@ -45,13 +36,6 @@ def ordered_coefficients(values: Floats, covariance: Floats, relations: NDArray[
 
     They minimise (b - values)' covariance^-1 (b - values) subject to b[i] <= b[j] for all relations
     (i, j).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    covariance : ndarray of shape (n, n)
-        Positive definite for the coefficients in relations.
-    relations : ndarray of shape (n_relations, 2)
     """
     related, places = np.unique(relations, return_inverse=True)
     lower, upper = places.reshape(relations.shape).T
@@ -93,9 +77,6 @@ def _in_order(values: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]) 
 
 
 def rounded_coefficients(values: Floats) -> Floats:
-    """Round coefficients so that sums of them times weights of knots are exact.
-
-    Otherwise rounding errors of the sums would break the order between knots of equal effect.
-    """
+    """Round coefficients so that their sums times weights of knots are exact, and so in order."""
     exponent = int(np.frexp(np.abs(values).max())[1]) - _BITS
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))

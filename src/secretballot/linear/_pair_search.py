@@ -20,18 +20,10 @@ _FEW_PAIRS, _PAIRS_PER_COLUMN, _MOST_COLUMNS = 6, 0.5, 100
 
 @dataclass(frozen=True)
 class PairSearch:
-    """Plan to release the residuals of all pairs of columns.
+    """Plan to release the residuals of all pairs of columns."""
 
-    Attributes
-    ----------
-    n_pairs : int
-        Largest number of pairs that join the model.
-    mechanism : VectorSum
-        Mechanism of vectors as long as a round's.
-    """
-
-    n_pairs: int
-    mechanism: VectorSum
+    n_pairs: int  # largest number of pairs that join the model
+    mechanism: VectorSum  # mechanism of vectors as long as a round's
 
     #: Share of the fit's budget.
     share: ClassVar[float] = 0.05
@@ -71,7 +63,6 @@ class PairSearch:
 def count_pairs(
     interactions: int | str, response: Response, n_columns: int, n_rounds: int, *, signal: float
 ) -> int:
-    """Return the largest number of pairs that join a model of so many columns."""
     if not response.has_pairs or not n_rounds or n_columns < 2:
         return 0
     if not isinstance(interactions, str):

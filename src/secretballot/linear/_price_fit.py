@@ -36,18 +36,6 @@ def price_linear_fit(
     n_fits: int,
     response: Response,
 ) -> FitPrice:
-    """Compute the price of fits of one model, and what is known of their quality.
-
-    Parameters
-    ----------
-    model : LinearModel
-    n : int or mapping of str to int
-        Number of rows or owners, per level where levels are given to `fit`.
-    X_public : array-like of shape (n_public, n_features), PublicData or None
-    n_fits : int
-    response : Response
-        Response of the fit, without rows.
-    """
     accountant = model.accountant
     assert accountant is not None
     if X_public is None:

@@ -18,7 +18,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
-from secretballot.linear._class_weights import fitted_class_weights, score_shift
+from secretballot.linear._class_weights import fitted_class_weights
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._read_classes import (
@@ -340,7 +340,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         if not isinstance(self.classes_, list):
             weights = fitted_class_weights(self.class_weight, self.classes_, fitted.rounds)
             self.class_weight_ = weights
-            self.intercept_ += score_shift(weights)
+            # A model of the weighted population: probabilities p become p w over their sum.
+            shift = np.log(weights)
+            self.intercept_ += shift[1:] - shift[0] if len(weights) == 2 else shift
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

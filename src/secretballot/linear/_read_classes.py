@@ -70,7 +70,6 @@ def response_of_columns(model: PrivateLogisticRegression, y: str | list[str]) ->
 
 
 def _check_no_label_settings(model: PrivateLogisticRegression) -> None:
-    """Refuse settings of several labels where each row has one class."""
     defaults = {"label_rate": None, "label_threshold": 0.5}
     for name, default in defaults.items():
         value = getattr(model, name)
@@ -92,7 +91,6 @@ def _label_response(model: PrivateLogisticRegression, n_labels: int) -> LabelRes
 
 
 def _shares(name: str, values: ArrayLike, n_labels: int) -> Floats:
-    """Return a number between 0 and 1 for each label, or raise ValueError."""
     table = np.asarray(values, dtype=np.float64)
     if table.shape not in ((), (n_labels,)) or not ((table > 0) & (table < 1)).all():
         raise ValueError(

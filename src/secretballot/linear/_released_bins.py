@@ -36,22 +36,12 @@ _MOST_WITH_INTEGER, _FEW_BETWEEN, _MOST_BETWEEN = 0.25, 0.02, 0.4
 
 @dataclass(frozen=True)
 class BinPlacement:
-    """Plan to place the bins of declared columns at private quantiles.
-
-    Attributes
-    ----------
-    grid : RankGrid
-    mechanism : VectorSum
-    n_bins : int
-        Number of intervals of a column, beside frequent values.
-    share : float
-        Share of the fit's budget.
-    """
+    """Plan to place the bins of declared columns at private quantiles."""
 
     grid: RankGrid
     mechanism: VectorSum
-    n_bins: int
-    share: float
+    n_bins: int  # number of intervals of a column, beside frequent values
+    share: float  # share of the fit's budget
 
     #: Index of the release's noise.
     NOISE_INDEX: ClassVar[int] = 2**31 + 1
@@ -67,11 +57,7 @@ class BinPlacement:
         *,
         is_needed: bool,
     ) -> BinPlacement | None:
-        """Plan the release; None if there are no numbers, or too much noise to place bins.
-
-        Public rows that are not few place bins too (it is not needed): then the release must be
-        cheap.
-        """
+        """Plan the release; None without numbers, or where it is too noisy or costs too much."""
         grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // max(len(bounds), 1))
         if not bounds or grid_bins <= n_bins:
             return None
@@ -102,7 +88,6 @@ class BinPlacement:
         random_state: np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> dict[Hashable, NumberBins]:
-        """Release the ranks of the private rows, and return the bins of each column."""
         n_people = math.ceil(data.total)
         released = accountant.release(
             self.mechanism,
@@ -148,15 +133,7 @@ def _column_bins(
 
 
 def _are_integers(people: Floats, edges: Floats, n_others: float) -> bool:
-    """Return whether released numbers of people are clearly those of a column of integers.
-
-    Parameters
-    ----------
-    people : ndarray of shape (n_grid_bins,)
-    edges : ndarray of shape (n_grid_bins + 1,)
-    n_others : float
-        People outside of frequent bins, among whom integers must prevail as well.
-    """
+    """Return whether released numbers of people are clearly those of a column of integers."""
     has_integer = np.append(np.ceil(edges[:-2]) < edges[1:-1], True)
     if has_integer.mean() > _MOST_WITH_INTEGER:
         return False

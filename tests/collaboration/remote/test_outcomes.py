@@ -11,7 +11,7 @@ from tests.collaboration.remote.test_questions import CASES, VOTERS, Held, made
 from secretballot.parties import ChannelError, VoteServer
 from secretballot.parties._stream import Message
 from secretballot.parties._table import encode_table
-from secretballot.parties._terms import VoteRecords
+from secretballot.parties._vote_server import VoteRecords
 
 EVERYBODY = ("centre", *VOTERS)
 

@@ -44,10 +44,7 @@ def recommended_n_teachers(n_private: int, n_public: int, sigma: float, n_classe
 
 
 def fallback_n_teachers(n_private: int, n_classes: int | None = None) -> int:
-    """Return a number of teachers where the noise on their votes is not known.
-
-    `n_classes` is None of teachers whose labels are not released.
-    """
+    """Return a number of teachers under unknown noise; no `n_classes` if no label is released."""
     least = _ROWS_WITHOUT_POOL if n_classes is None else chosen_rows(n_classes)
     return max(1, min(_FALLBACK, n_private // least))
 

@@ -237,10 +237,7 @@ def class_signal(probability: float, n_classes: int, n_rows: int) -> float:
 def is_useful(
     mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, *, learns: bool
 ) -> bool:
-    """Return True if unanimous votes survive, or together hold enough evidence for a student.
-
-    Mechanisms with an unknown survival probability pass.
-    """
+    """Return True if unanimous votes survive, or are enough evidence for a student, or unknown."""
     probability = survival(mechanism, plan, n_columns, n_rows)
     if probability is None or probability >= MIN_SURVIVAL:
         return True
@@ -292,7 +289,6 @@ def expected_survival(
 
 
 def _teachers_text(plan: Plan, n_people: int | None) -> str:
-    """Return the number of teachers, and of rows of each, in words."""
     teachers = f"{plan.n_teachers:,} teachers"
     if n_people is None:
         return teachers
@@ -343,10 +339,7 @@ def _(move: StableTest, step: Step, state: NDArray[Any]) -> NDArray[np.float64] 
 
 
 def _stable_set_probability(law: Law, n_votes: float) -> float | None:
-    """Return the probability that a set which all ballots name is released by a stability test.
-
-    None without such a test, and where the set may be filled up by further draws.
-    """
+    """Return the probability that a stability test releases a unanimous set; None if unknown."""
     probabilities = [_correct_probability(step.move, step, np.array(n_votes)) for step in law]
     tests = [float(probability) for probability in probabilities if probability is not None]
     if len(tests) != 1 or any(step.name == "draws" for step in law):

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 _MAJORITIES = (0.6, 0.75, 0.9, 1.0)
 
 
-def _agreement(share: float) -> str:
-    """Describe a majority with a share of the ballots."""
-    return "all teachers agree" if share == 1 else f"{share:.0%} agree"
-
-
 @dataclass(frozen=True, kw_only=True)
 class NoiseAgainstBallots:
     """Noise compared with votes, for one number of public rows and one of teachers.
@@ -103,7 +98,10 @@ class TeacherAdvice(Shown):
     def _view(self) -> View:
         shares = list(self.rows[0].survival)
         headings = ["public rows", "teachers", "rows each", "sigma"]
-        headings += [f"if {_agreement(share)}" for share in shares] + ["evidence"]
+        headings += [
+            "if all teachers agree" if share == 1 else f"if {share:.0%} agree" for share in shares
+        ]
+        headings.append("evidence")
         cells: list[list[Cell]] = [
             [
                 f"{row.n_public:,}",

@@ -27,13 +27,7 @@ def chosen_rows(n_classes: int) -> int:
 def too_few_rows(plan: Plan, n_people: int | None, n_classes: int) -> str:
     """Describe why labels of teachers with so few rows are not released; "" if they are.
 
-    Parameters
-    ----------
-    plan : Plan
-    n_people : int or None
-        Private rows, or owners; None for parties, who keep their number to themselves.
-    n_classes : int
-        Classes; 2 for several labels a row.
+    `n_people` is None for parties, who keep their number to themselves.
     """
     least = least_rows(n_classes)
     if n_people is None or plan.rows_per_teacher(n_people) >= least:

@@ -28,12 +28,10 @@ class Levels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the levels."""
         return tuple(level.name for level in self.budgets)
 
     @property
     def epsilons(self) -> NDArray[np.float64]:
-        """Budget of each level."""
         return np.array([level.epsilon for level in self.budgets])
 
     @property
@@ -52,7 +50,6 @@ class Levels:
 
     @classmethod
     def of_counts(cls, n: Mapping[str, int], accountant: PrivacyAccountant | None) -> Levels:
-        """Return the levels of a number of rows, or owners, per level."""
         levels = _levels_of(accountant, "n")
         if set(n) != {level.name for level in levels}:
             valid = ", ".join(repr(level.name) for level in levels)
@@ -83,7 +80,6 @@ class Levels:
 
     @property
     def ledger_note(self) -> dict[str, Any]:
-        """Description of the levels in the ledger."""
         return self.described(people=self.people.tolist())
 
 
@@ -171,7 +167,6 @@ def _levels_of(accountant: PrivacyAccountant | None, argument: str) -> tuple[Lev
 
 
 def _levels_of_owners(of_row: NDArray[np.intp], owners: ArrayLike) -> NDArray[np.intp]:
-    """Return the level of each owner."""
     level_of: dict[Any, int] = {}
     for row, owner in enumerate(np.asarray(owners, dtype=object).tolist()):
         if level_of.setdefault(owner, of_row[row]) != of_row[row]:

@@ -38,7 +38,6 @@ class Plan:
 
     @property
     def ledger_note(self) -> dict[str, Any]:
-        """Description of the plan in the ledger."""
         return {}
 
     def rows_per_teacher(self, n_people: int) -> int:
@@ -52,10 +51,7 @@ class Plan:
     def individualize(
         self, mechanism: Mechanism, n_columns: int, first_row: int = 0, division: str = ""
     ) -> Mechanism:
-        """Return the mechanism that charges each level for the influence of its rows.
-
-        `division` is the public name of the division of rows among the teachers.
-        """
+        """Return the mechanism that charges each level for the influence of its rows."""
         del n_columns, first_row, division
         return mechanism
 
@@ -64,7 +60,6 @@ class Plan:
         return mechanism.participation(n_rows)
 
     def weight(self, group: str, mechanism: Mechanism) -> float:
-        """Return the weight of a ballot of a group."""
         del group, mechanism
         return 1
 
@@ -87,11 +82,7 @@ class Plan:
     def add_up(
         self, votes: Mapping[str, Votes], mechanism: Mechanism, counting: Counting | None = None
     ) -> Votes:
-        """Return the counts: the weighted votes of all groups, on the rows of their turns.
-
-        The individualized mechanism has the weights and turns. The default `counting` is that of
-        votes for classes.
-        """
+        """Return the counts: the weighted votes of all groups, on the rows of their turns."""
         n_rows = len(next(iter(votes.values())))
         weights = self.ballot_weights(votes, mechanism, n_rows)
         return (counting or CountClasses()).total(votes, weights)

@@ -68,10 +68,7 @@ class Weighting(Individualization):
 
 
 def merge_small_levels(levels: Levels, n_teachers: int) -> tuple[int, ...]:
-    """Return for each level the level whose teachers have its rows: itself, or a stricter one.
-
-    Levels of equal budgets are merged, and a level too small for a teacher with the next stricter.
-    """
+    """Return for each level the level whose teachers have its rows: itself, or a stricter one."""
     merged: list[int] = []
     for position, level in enumerate(levels.budgets):
         equal = position > 0 and level.epsilon == levels.budgets[position - 1].epsilon

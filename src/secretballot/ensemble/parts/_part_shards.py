@@ -38,24 +38,13 @@ PeopleSums = Callable[[Rows, NDArray[np.generic], People], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class ShardReader:
-    """Reading of the rows of a bucket, the same for all parts.
-
-    Attributes
-    ----------
-    schema : RowSchema
-    columns : list of str
-    targets : str or list of str
-        Columns of the targets.
-    target : Target
-    n_people : int
-        Number of owners of all parts.
-    """
+    """Reading of the rows of a bucket, the same for all parts."""
 
     schema: RowSchema
     columns: list[str]
-    targets: str | list[str]
+    targets: str | list[str]  # columns of the targets
     target: Target
-    n_people: int
+    n_people: int  # number of owners of all parts
 
     def labels(self, rows: BucketRows) -> NDArray[np.generic]:
         """Return the labels of rows, with the type of the declared classes."""
@@ -68,7 +57,6 @@ class ShardReader:
             return np.asarray(classes[encode(labels, classes, "y")])
 
     def misfits(self, rows: BucketRows) -> tuple[int, dict[Hashable, int]]:
-        """Count rows, and the misfits of each column."""
         rows = rows.once()
         misfits = self.schema.read(rows.frame[self.columns]).misfits
         return len(rows.frame), {name: int(cells.sum()) for name, cells in misfits.items()}
@@ -88,11 +76,9 @@ class ShardReader:
         return totals_outside(rows.frame[self.columns], X_public, self.people(rows), categories)
 
     def people(self, rows: BucketRows) -> People:
-        """Group rows by owner."""
         return People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)
 
     def sum(self, function: PeopleSums, rows: BucketRows) -> NDArray[np.float64]:
-        """Compute sums over the owners of rows."""
         rows = rows.once()
         table = self.schema.read(rows.frame[self.columns]).table
         return function(table, self.labels(rows), self.people(rows))
@@ -100,13 +86,7 @@ class ShardReader:
 
 @dataclass(frozen=True)
 class PartShards:
-    """Private rows in parts, by teacher.
-
-    Attributes
-    ----------
-    buckets : Buckets
-    reader : ShardReader
-    """
+    """Private rows in parts, by teacher."""
 
     buckets: Buckets
     reader: ShardReader
@@ -151,7 +131,6 @@ class PartShards:
         return np.asarray(sum(self.buckets.map_rows(partial(self.reader.sum, function))))
 
     def misfit_shares(self) -> dict[Hashable, float]:
-        """Return the share of misfits of each column."""
         n_rows, counts = 0, Counter[Hashable]()
         for n_bucket, part in self.buckets.map_rows(self.reader.misfits):
             n_rows += n_bucket
@@ -159,7 +138,6 @@ class PartShards:
         return {name: count / n_rows for name, count in counts.items()}
 
     def close(self) -> None:
-        """Delete the rows that were exchanged."""
         self.buckets.delete()
 
 

@@ -25,21 +25,12 @@ class StoredTeachers:
     """Teachers of private rows in parts, which workers load to ask them again.
 
     The folder is deleted with the last reference to it.
-
-    Attributes
-    ----------
-    engine : Engine
-    folder : PrivateFolder
-    groups : tuple of str
-        Privacy group of each teacher.
-    n_tasks : int
-        Number of tasks in which they are asked.
     """
 
     engine: Engine
     folder: PrivateFolder
-    groups: tuple[str, ...]
-    n_tasks: int
+    groups: tuple[str, ...]  # privacy group of each teacher
+    n_tasks: int  # number of tasks in which they are asked
 
     @classmethod
     def in_folder_of(cls, buckets: Buckets, groups: tuple[str, ...]) -> StoredTeachers:

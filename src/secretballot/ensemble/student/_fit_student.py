@@ -162,7 +162,6 @@ def _is_constant(labels: NDArray[np.int64]) -> bool:
 
 
 def _warn_constant(labels: NDArray[np.int64]) -> None:
-    """Warn of labels that do not vary among the rows that have them."""
     numbers = [str(label) for label, column in enumerate(labels.T) if _is_constant(column)]
     if numbers:
         shown = ", ".join(numbers[:5]) + ", ..." * (len(numbers) > 5)

@@ -231,7 +231,6 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
 
 
 def _is_pair(entry: object) -> bool:
-    """Return True for an estimator with its grid."""
     if not (isinstance(entry, tuple) and len(entry) == 2 and hasattr(entry[0], "get_params")):
         return False
     grids = entry[1] if isinstance(entry[1], list | tuple) else [entry[1]]

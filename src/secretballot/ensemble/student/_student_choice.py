@@ -139,7 +139,6 @@ class StudentChoice:
     def choose(
         self, train: Callable[[Learner], Any], teachers: Sequence[Teacher] | StoredTeachers
     ) -> PrivateChoice:
-        """Train all candidates, and return the student with the chosen one."""
         fitted = self._train(train)
         indices = list(fitted)
         if len(fitted) == 1 or self.mechanism is None:
@@ -190,10 +189,7 @@ class StudentChoice:
 
 
 def labels_share(student: object) -> float:
-    """Return the share of what a fit may spend that the choice of a student leaves to the labels.
-
-    A single candidate is not chosen.
-    """
+    """Return the share of a fit that is left to labels: several candidates take a part."""
     if not isinstance(student, PrivateChoice) or len(student.expand()) == 1:
         return 1.0
     return (1 - student.share) * (1 - _ROUNDING)
@@ -285,7 +281,6 @@ def _votes_for_candidates(
 
 
 def _predictions(index: int, data: EnsembleData, teachers: Sequence[Teacher]) -> NDArray[Any]:
-    """Return a party's predictions of the public rows."""
     codes, _ = ballots(teachers[index], data.X_public, data.target.classes, index)
     return codes if data.target.multilabel else np.asarray(data.target.classes)[codes]
 

@@ -141,7 +141,6 @@ def _try(
 def _made_up_labels(
     X_public: Rows, n_classes: int, unanswered: str, n_sampled: int
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return positions of some rows of the pool, and labels for them."""
     n_rows = _num_samples(X_public)
     spread = np.linspace(0, n_rows - 1, max(n_sampled, _ROWS_PER_CLASS * n_classes), dtype=np.intp)
     rows = np.unique(np.concatenate([spread, _incomplete(X_public)[:_ROWS_PER_CLASS]]))
@@ -153,7 +152,6 @@ def _made_up_labels(
 
 
 def _has_texts(X_public: Rows) -> bool:
-    """Test for columns of texts, categories or dates."""
     if not hasattr(X_public, "columns"):
         return getattr(getattr(X_public, "dtype", None), "kind", "") in "OU"
     columns = enumerate(columns_of(X_public))

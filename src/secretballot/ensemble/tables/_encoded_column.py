@@ -23,20 +23,11 @@ _DAY = np.timedelta64(1, "D")
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """Features of a column: a scaled number, or indicators of categories; and of missing cells.
-
-    Attributes
-    ----------
-    schema : ColumnSchema
-    categories : tuple of str
-        Texts that have an indicator; none for numbers.
-    mean, scale : float
-        Of the public numbers.
-    """
+    """Features of a column: a scaled number, or indicators of categories; and of missing cells."""
 
     schema: ColumnSchema
-    categories: tuple[str, ...] = ()
-    mean: float = 0.0
+    categories: tuple[str, ...] = ()  # texts that have an indicator; none for numbers
+    mean: float = 0.0  # of the public numbers, as the scale
     scale: float = 1.0
 
     @classmethod
@@ -73,7 +64,6 @@ class EncodedColumn:
         return bool(self.schema.nullable)
 
     def names(self) -> list[str]:
-        """Return the names of the features."""
         name = self.schema.name
         names = [f"{name}={text}" for text in self.categories] or [str(name)]
         return [*names, f"{name} is missing"] if self.has_missing else names

@@ -1,85 +1,40 @@
 """Features of rows from public rows or declarations, of bounded length."""
 
-from secretballot.linear.features._additive_bins import (
-    FEW_PUBLIC_ROWS,
-    FEWEST_PUBLIC_ROWS,
-    SPIKE_SHARE,
-    AdditiveBins,
-    declared_bins,
-    public_bins,
-    spread_ends,
-)
-from secretballot.linear.features._column_bins import CategoryBins, NumberBins
-from secretballot.linear.features._column_choice import ColumnChoice
-from secretballot.linear.features._column_pair import ColumnPair
-from secretballot.linear.features._column_reading import (
-    ColumnReading,
-    ColumnReadings,
-    declared_readings,
-    public_readings,
-    warn_columns,
-)
-from secretballot.linear.features._columns import (
-    Categories,
-    PublicColumn,
-    column_keys,
-    public_columns,
-)
-from secretballot.linear.features._days import days_by_key, in_days
-from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear.features._design import (
-    Design,
-    FeatureMap,
-    Features,
-    Floats,
-    PriorGroup,
-    stores_pairs,
-)
-from secretballot.linear.features._kernel_features import KernelFeatures
-from secretballot.linear.features._nullable_features import NullableFeatures, nullable_bins
-from secretballot.linear.features._number_knots import NumberKnots, knots_between, public_ends
-from secretballot.linear.features._paired_bins import PairedBins
-from secretballot.linear.features._shown_list import ShownList
-from secretballot.linear.features._unknown_cells import UnknownCells
-
-__all__ = [
-    "FEWEST_PUBLIC_ROWS",
-    "FEW_PUBLIC_ROWS",
-    "SPIKE_SHARE",
-    "AdditiveBins",
-    "Categories",
-    "ColumnChoice",
-    "ColumnPair",
-    "ColumnReading",
-    "ColumnReadings",
-    "CategoryBins",
-    "Design",
-    "FeatureMap",
-    "Features",
-    "Floats",
-    "KernelFeatures",
-    "NullableFeatures",
-    "NumberBins",
-    "NumberKnots",
-    "PairedBins",
-    "PriorGroup",
-    "PublicColumn",
-    "ScaledColumns",
-    "ShownList",
-    "TransformedRows",
-    "UnknownCells",
-    "column_keys",
-    "days_by_key",
-    "declared_bins",
-    "declared_readings",
-    "in_days",
-    "knots_between",
-    "nullable_bins",
-    "public_bins",
-    "public_columns",
-    "public_ends",
-    "public_readings",
-    "spread_ends",
-    "stores_pairs",
-    "warn_columns",
-]
+from secretballot.linear.features._additive_bins import FEW_PUBLIC_ROWS as FEW_PUBLIC_ROWS
+from secretballot.linear.features._additive_bins import FEWEST_PUBLIC_ROWS as FEWEST_PUBLIC_ROWS
+from secretballot.linear.features._additive_bins import SPIKE_SHARE as SPIKE_SHARE
+from secretballot.linear.features._additive_bins import AdditiveBins as AdditiveBins
+from secretballot.linear.features._additive_bins import ColumnPair as ColumnPair
+from secretballot.linear.features._additive_bins import declared_bins as declared_bins
+from secretballot.linear.features._additive_bins import public_bins as public_bins
+from secretballot.linear.features._additive_bins import spread_ends as spread_ends
+from secretballot.linear.features._column_bins import CategoryBins as CategoryBins
+from secretballot.linear.features._column_bins import NumberBins as NumberBins
+from secretballot.linear.features._column_choice import ColumnChoice as ColumnChoice
+from secretballot.linear.features._column_reading import ColumnReading as ColumnReading
+from secretballot.linear.features._column_reading import ColumnReadings as ColumnReadings
+from secretballot.linear.features._column_reading import declared_readings as declared_readings
+from secretballot.linear.features._column_reading import public_readings as public_readings
+from secretballot.linear.features._column_reading import warn_columns as warn_columns
+from secretballot.linear.features._columns import Categories as Categories
+from secretballot.linear.features._columns import PublicColumn as PublicColumn
+from secretballot.linear.features._columns import public_columns as public_columns
+from secretballot.linear.features._days import days_by_key as days_by_key
+from secretballot.linear.features._days import in_days as in_days
+from secretballot.linear.features._dense_features import ScaledColumns as ScaledColumns
+from secretballot.linear.features._dense_features import TransformedRows as TransformedRows
+from secretballot.linear.features._design import Design as Design
+from secretballot.linear.features._design import FeatureMap as FeatureMap
+from secretballot.linear.features._design import Features as Features
+from secretballot.linear.features._design import Floats as Floats
+from secretballot.linear.features._design import PriorGroup as PriorGroup
+from secretballot.linear.features._design import stores_pairs as stores_pairs
+from secretballot.linear.features._kernel_features import KernelFeatures as KernelFeatures
+from secretballot.linear.features._nullable_features import NullableFeatures as NullableFeatures
+from secretballot.linear.features._nullable_features import nullable_bins as nullable_bins
+from secretballot.linear.features._number_knots import NumberKnots as NumberKnots
+from secretballot.linear.features._number_knots import knots_between as knots_between
+from secretballot.linear.features._number_knots import public_ends as public_ends
+from secretballot.linear.features._paired_bins import PairedBins as PairedBins
+from secretballot.linear.features._shown_list import ShownList as ShownList
+from secretballot.linear.features._unknown_cells import UnknownCells as UnknownCells

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear.features._column_bins import CategoryBins, ColumnFeatures, NumberBins
-from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats, PriorGroup
 from secretballot.tables._cells import cell_text
@@ -33,15 +32,27 @@ FEW_PUBLIC_ROWS = 100
 _SKEWED_SHARE, _SHARE_LEFT = 0.4, 0.6
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnPair:
+    """Two columns, whose bins are merged; a cell is a pair of merged bins."""
+
+    columns: tuple[int, int]  # positions of the columns
+    groups: tuple[NDArray[np.intp], NDArray[np.intp]]  # (n_bins,): merged bin of each bin
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.groups[0].max()) + 1, int(self.groups[1].max()) + 1
+
+    @property
+    def n_cells(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+
 class AdditiveBins:
     """Features of columns, whose weights add to 1 in each: one-hot for bins, two beside knots.
 
     So no row is longer than one-hot rows are, and those all have the same length. A missing cell
     has the weight 1 in its own feature, or 0 in a column without one.
-
-    Parameters
-    ----------
-    columns : sequence of NumberBins, NumberKnots, CategoryBins or NullableFeatures
     """
 
     #: Pairs of columns that have features of their own.
@@ -53,7 +64,6 @@ class AdditiveBins:
 
     @property
     def n_features(self) -> int:
-        """Number of one-hot features."""
         return int(self.ends[-1])
 
     @property
@@ -63,7 +73,6 @@ class AdditiveBins:
 
     @property
     def weight_bits(self) -> int:
-        """Binary places of the features."""
         return max((column.weight_bits for column in self.columns), default=0)
 
     @property
@@ -84,7 +93,6 @@ class AdditiveBins:
 
     @property
     def pair_names(self) -> list[tuple[Hashable, Hashable]]:
-        """Names of the columns of each pair."""
         return [
             (self.columns[first].name, self.columns[second].name)
             for first, second in (pair.columns for pair in self.pairs)
@@ -124,12 +132,7 @@ class AdditiveBins:
         """Return pairs of features, of which the first has the smaller effect: (n_relations, 2).
 
         Together they make predictions monotone in each column with a direction, whose features are
-        in order.
-
-        Parameters
-        ----------
-        directions : ndarray of shape (n_columns,)
-            1 for an increasing effect, -1 for a decreasing one, 0 for any.
+        in order. Directions are 1 for an increasing effect, -1 for a decreasing one, 0 for any.
         """
         relations = [np.empty((0, 2), dtype=np.intp)]
         for place, direction in zip(self.value_places, directions.tolist(), strict=True):
@@ -145,21 +148,12 @@ class AdditiveBins:
     transform_private = transform
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
-        """Compute the one-hot rows of a table given as its columns."""
         return self._rows(
             [column.entries(values) for column, values in zip(self.columns, table, strict=True)]
         )
 
     def column_scores(self, rows: csr_array, scores: Sequence[NDArray[np.float64]]) -> Floats:
-        """Compute the score of each column: (n_rows, n_columns).
-
-        Parameters
-        ----------
-        rows : csr_array
-            Features.
-        scores : sequence of ndarray of shape (n_bins,)
-            Score of each bin, column by column.
-        """
+        """Compute the score of each column: (n_rows, n_columns)."""
         spread = np.zeros((int(self.ends[-1]), len(self.columns)))
         for position, (place, column_scores) in enumerate(zip(self.places, scores, strict=True)):
             spread[place, position] = column_scores
@@ -175,7 +169,6 @@ class AdditiveBins:
         )
 
     def _rows(self, entries: Sequence[tuple[NDArray[np.int32], NDArray[np.float64]]]) -> csr_array:
-        """Return rows with the features and weights of each column."""
         starts = self.ends[:-1].astype(np.int32)
         codes = [codes + start for (codes, _), start in zip(entries, starts, strict=True)]
         indices, data = np.concatenate(codes, axis=1), np.concatenate([w for _, w in entries], 1)
@@ -196,13 +189,8 @@ def public_bins(
     """Return bins of public columns: quantiles of numbers, and the categories that occur.
 
     Of few public rows bins are at private quantiles instead, or have equal widths, between declared
-    bounds where there are some. (Half of the edges of skewed columns are public quantiles.) For the
-    other parameters see `declared_bins`.
-
-    Parameters
-    ----------
-    least_share : float, default=0.0
-        Share of public rows below which a category that is not declared joins the others.
+    bounds where there are some. (Half of the edges of skewed columns are public quantiles.)
+    Undeclared categories join the others below `least_share` of the public rows.
     """
     bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
@@ -227,19 +215,6 @@ def declared_bins(
     declared: Categories,
     placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> AdditiveBins:
-    """Return declared categories, and bins of numbers.
-
-    Parameters
-    ----------
-    names : sequence
-        The columns.
-    bounds, declared : mapping
-        Bounds of the numbers, and categories of the others.
-    n_bins : int
-        Bins of equal width of a number that is not placed.
-    placed : mapping, default=None
-        Bins of numbers at private quantiles.
-    """
     numbers = placed or {
         name: _even_bins(name, _equal_edges(n_bins, bounds[name])) for name in bounds
     }
@@ -252,23 +227,11 @@ def declared_bins(
 
 
 def _equal_edges(n_bins: int, bounds: tuple[float, float]) -> Floats:
-    """Return the edges between bins of equal width."""
     return np.linspace(*bounds, n_bins + 1)[1:-1]
 
 
 def _few_rows_edges(x: Floats, values: Floats, n_bins: int, bounds: tuple[float, float]) -> Floats:
-    """Return edges of equal widths, half of which are public quantiles in a skewed column.
-
-    Parameters
-    ----------
-    x : ndarray
-        Public numbers.
-    values : ndarray
-        Public values with a bin of their own.
-    n_bins : int
-    bounds : (float, float)
-        Ends of the outermost bins.
-    """
+    """Return edges of equal widths, half of which are public quantiles in a skewed column."""
     spread = x[~np.isin(x, values)].clip(*bounds)
     equal = _equal_edges(n_bins, bounds)
     fullest = _most_rows(spread, equal)
@@ -311,10 +274,7 @@ def _number_bins(
     bounds: tuple[float, float] | None,
     placed: NumberBins | None = None,
 ) -> NumberBins:
-    """Return a bin for each frequent value, and intervals of all other values.
-
-    Intervals are those that are placed, quantiles, or those of `_few_rows_edges`.
-    """
+    """Return a bin for each frequent value, and intervals of all other values."""
     if placed is not None:
         frequent = _number_bins(column, n_bins, bounds)
         n_values = len(frequent.values)
@@ -351,14 +311,7 @@ def _number_bins(
 def spread_ends(
     columns: Sequence[PublicColumn], n_bins: int
 ) -> dict[Hashable, tuple[float, float]]:
-    """Return the ends of public numbers that do not have a few values each, seen again and again.
-
-    Parameters
-    ----------
-    columns : sequence of PublicColumn
-    n_bins : int
-        Most values of a number that are a bin each.
-    """
+    """Return the ends of public numbers, without those of a few values that are seen again."""
     ends = {}
     for column in columns:
         if not column.is_number:

@@ -20,59 +20,38 @@ NumberText = Callable[[float], str]
 
 @dataclass(frozen=True)
 class ColumnAxis:
-    """Numbers at which a column's features stand.
+    """Numbers at which a column's features stand."""
 
-    Attributes
-    ----------
-    values : ndarray or None
-        Numbers with a feature of their own.
-    edges : ndarray or None
-        Edges between intervals.
-    knots : ndarray or None
-        Knots of a piecewise linear effect.
-    """
-
-    values: NDArray[np.float64] | None = None
-    edges: NDArray[np.float64] | None = None
-    knots: NDArray[np.float64] | None = None
+    values: NDArray[np.float64] | None = None  # numbers with a feature of their own
+    edges: NDArray[np.float64] | None = None  # edges between intervals
+    knots: NDArray[np.float64] | None = None  # knots of a piecewise linear effect
 
 
 class ColumnFeatures(Protocol):
-    """Features of one column; the weights of a row add to 1, or are 0 where its cell is missing.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    n_entries : int
-        Features of a row.
-    weight_bits : int
-        Binary places of a weight.
-    n_bins : int
-        Number of features.
-    n_values : int
-        Number of features without that of missing cells.
-    other_code : int or None
-        Feature of all categories that are not public; None for numbers.
-    """
+    """Features of one column; the weights of a row add to 1, or are 0 where its cell is missing."""
 
     @property
     def name(self) -> Hashable: ...
 
     @property
-    def n_entries(self) -> int: ...
+    def n_entries(self) -> int:
+        """Features of a row."""
 
     @property
-    def weight_bits(self) -> int: ...
+    def weight_bits(self) -> int:
+        """Binary places of a weight."""
 
     @property
-    def n_bins(self) -> int: ...
+    def n_bins(self) -> int:
+        """Number of features."""
 
     @property
-    def n_values(self) -> int: ...
+    def n_values(self) -> int:
+        """Number of features without that of missing cells."""
 
     @property
-    def other_code(self) -> int | None: ...
+    def other_code(self) -> int | None:
+        """Feature of all categories that are not public; None for numbers."""
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights."""
@@ -111,26 +90,18 @@ class ColumnFeatures(Protocol):
 
 
 class RankedFeatures:
-    """Features of a number, whose effects are smooth in the rank.
+    """Features of a number, whose effects are smooth in the rank."""
 
-    Attributes
-    ----------
-    ranks : ndarray of shape (n_bins,)
-        Share of the rows below the middle of each feature.
-    """
-
-    ranks: NDArray[np.float64]
+    ranks: NDArray[np.float64]  # (n_bins,): share of the rows below the middle of each feature
 
     #: Numbers have no other categories.
     other_code: ClassVar[int | None] = None
 
     @property
     def n_values(self) -> int:
-        """Number of features."""
         return len(self.ranks)
 
     def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Sort features by the number."""
         return np.argsort(self.ranks, kind="stable")
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
@@ -144,37 +115,22 @@ class RankedFeatures:
         return groups
 
     def precision(self) -> NDArray[np.float64]:
-        """Compute the inverse correlations of the effects."""
         return np.asarray(np.linalg.inv(rank_correlations(self.ranks)))
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Compute the correlations of the effects of merged bins."""
         ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
         return rank_correlations(ranks)
 
 
 @dataclass(frozen=True)
 class NumberBins(RankedFeatures):
-    """Bins of a number: single values, then intervals.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    values : ndarray of shape (n_values,)
-        Values that are a bin of their own.
-    edges : ndarray of shape (n_intervals - 1,)
-        Edges between intervals.
-    ranks : ndarray of shape (n_bins,)
-        Share of the public rows below the middle of each bin.
-    is_integer : bool, default=False
-        Whether all public numbers are integers; labels then name the integers of a bin.
-    """
+    """Bins of a number: single values, then intervals."""
 
     name: Hashable
-    values: NDArray[np.float64]
-    edges: NDArray[np.float64]
-    ranks: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n_values,): values that are a bin of their own
+    edges: NDArray[np.float64]  # (n_intervals - 1,): edges between intervals
+    ranks: NDArray[np.float64]  # (n_bins,): share of the public rows below the middle of each bin
+    # Whether all public numbers are integers; labels then name the integers of a bin.
     is_integer: bool = False
 
     #: Features of a row, and their binary places.
@@ -183,7 +139,6 @@ class NumberBins(RankedFeatures):
 
     @property
     def n_bins(self) -> int:
-        """Number of features."""
         return len(self.values) + len(self.edges) + 1
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
@@ -196,13 +151,11 @@ class NumberBins(RankedFeatures):
         return np.where(np.isnan(x), -1, codes)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the feature of each row, and its weight: 0 where the cell is missing."""
         return one_hot_entries(self.codes(column))
 
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the features and weights of rows that are drawn from bins."""
         return one_hot_entries(codes)
 
     def in_order(self, x: NDArray[np.float64]) -> NumberBins:
@@ -222,7 +175,6 @@ class NumberBins(RankedFeatures):
         return NumberBins(self.name, np.empty(0), edges, ranks, self.is_integer)
 
     def axis(self) -> ColumnAxis:
-        """Return the single values and the edges."""
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
 
     def listed(self) -> NDArray[np.intp]:
@@ -233,7 +185,6 @@ class NumberBins(RankedFeatures):
         return np.lexsort((highs, lows))
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each bin, as listed."""
         labels = self.merged_labels(np.arange(self.n_bins), text)
         if not len(self.edges) and len(self.values):
             labels[-1] = "others"
@@ -244,7 +195,6 @@ class NumberBins(RankedFeatures):
         return lows, np.concatenate([self.values, self.edges, [np.inf]])
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        """Return the text of each group of neighbouring bins."""
         lows, highs = self._ends()
         labels = []
         for group in range(int(groups.max()) + 1):
@@ -265,7 +215,6 @@ def one_hot_entries(codes: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDAr
 
 
 def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the correlations of effects of bins at these ranks."""
     distance = np.abs(ranks[:, None] - ranks)
     correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
     return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
@@ -301,14 +250,7 @@ def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
 
 @dataclass(frozen=True)
 class CategoryBins:
-    """Bins of a category: the public categories, and one for all others.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    categories : ndarray of str
-    """
+    """Bins of a category: the public categories, and one for all others."""
 
     name: Hashable
     categories: NDArray[np.str_]
@@ -319,12 +261,10 @@ class CategoryBins:
 
     @property
     def n_bins(self) -> int:
-        """Number of features."""
         return len(self.categories) + 1
 
     @property
     def n_values(self) -> int:
-        """Number of features."""
         return self.n_bins
 
     @property
@@ -338,25 +278,20 @@ class CategoryBins:
         return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the feature of each row, and its weight: 0 where the cell is missing."""
         return one_hot_entries(self.codes(column))
 
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the features and weights of rows that are drawn from bins."""
         return one_hot_entries(codes)
 
     def axis(self) -> ColumnAxis:
-        """Return no numbers."""
         return ColumnAxis()
 
     def listed(self) -> NDArray[np.intp]:
-        """Return the categories as they are, and all others."""
         return np.arange(self.n_bins)
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each category."""
         return [*self.categories.tolist(), "others"]
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
@@ -372,17 +307,13 @@ class CategoryBins:
         return [names[0] if len(names) == 1 else "others" for names in members]
 
     def precision(self) -> NDArray[np.float64]:
-        """Return the inverse correlations of the categories' effects: the identity."""
         return np.eye(self.n_bins)
 
     def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Sort categories by their effects."""
         return np.argsort(effects, kind="stable")
 
     def in_order(self, x: NDArray[np.float64]) -> CategoryBins:
-        """Return the categories, which have no order."""
         return self
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the correlations of the effects of merged categories: the identity."""
         return np.eye(int(groups.max()) + 1)

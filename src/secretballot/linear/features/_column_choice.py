@@ -16,37 +16,17 @@ from secretballot.tables._frames import as_table, check_table, column_names, row
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Columns that are read, in the order of the public table.
-
-    Attributes
-    ----------
-    names : tuple
-        Their names, or positions in an array.
-    positions : tuple of int
-        Their positions.
-    n_columns : int
-        Columns of the whole table.
-    is_named : bool
-        Whether the table has names of columns.
-    is_chosen : bool, default=False
-        Whether they were chosen: other columns, which tables may lack, are left out.
-    """
+    """Columns that are read, in the order of the public table."""
 
     names: tuple[Hashable, ...]
     positions: tuple[int, ...]
-    n_columns: int
-    is_named: bool
+    n_columns: int  # columns of the whole table
+    is_named: bool  # whether the table has names of columns
+    # Whether they were chosen: other columns, which tables may lack, are left out.
     is_chosen: bool = False
 
     @classmethod
     def of(cls, columns: ArrayLike | None, X: ArrayLike) -> ColumnChoice:
-        """Find columns in a table by name, or by position.
-
-        Raises
-        ------
-        ValueError
-            If there are none, or one of them is no column, or is named twice.
-        """
         keys = column_keys(X)
         is_named = column_names(X) is not None
         if columns is None:
@@ -88,19 +68,7 @@ class ColumnChoice:
             )
 
     def select(self, X: ArrayLike, name: str = "X") -> ArrayLike:
-        """Return the chosen columns of a table, by name where both have names.
-
-        Parameters
-        ----------
-        X : table
-        name : str
-            Name of the table in errors.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or the number of columns is another.
-        """
+        """Return the chosen columns of a table, by name where both have names."""
         if (self.is_all and not self.is_chosen) or self.is_selected(X):
             return X
         check_table(X, name)

@@ -88,7 +88,6 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
 
 
 def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
-    """Describe codes for missing, and identifiers."""
     for end, code, other_values in (
         ("smallest", values[0], values[1:]),
         ("largest", values[-1], values[:-1]),
@@ -165,31 +164,16 @@ def _date_remedy(dates: Sequence[re.Match[str]], *, has_others: bool) -> str:
 
 
 class _NumberTexts(NamedTuple):
-    """Numbers among the texts of a column.
+    """Numbers among the texts of a column."""
 
-    Attributes
-    ----------
-    share : float
-        Share of cells that are numbers without a unit, or with the most frequent one.
-    numbers : list of str
-        Digits and separators of these numbers.
-    unit : str
-        The unit or currency; empty if there is none.
-    has_units : bool
-        True if there are other units.
-    other_texts : list of str
-        All other texts.
-    """
-
-    share: float
-    numbers: list[str]
-    unit: str
-    has_units: bool
-    other_texts: list[str]
+    share: float  # share of cells that are numbers without a unit, or with the most frequent one
+    numbers: list[str]  # digits and separators of these numbers
+    unit: str  # the unit or currency; empty if there is none
+    has_units: bool  # true if there are other units
+    other_texts: list[str]  # all other texts
 
     @classmethod
     def of(cls, counts: dict[str, int]) -> _NumberTexts:
-        """Read texts, given the number of cells of each."""
         numbers, units = dict[str, str](), dict[str, str]()
         for text in counts:
             match = _NUMBER.fullmatch(text.strip())
@@ -222,7 +206,6 @@ class _NumberTexts(NamedTuple):
         return f"{kind}, read as categories; {self._remedy()}"
 
     def _remedy(self) -> str:
-        """Describe how to convert the texts to numbers."""
         readings = self._readings()
         if self.has_units or not readings:
             return "write all in one unit, with one decimal separator"
@@ -235,7 +218,6 @@ class _NumberTexts(NamedTuple):
         )
 
     def _conversion(self, point: str, thousands: str) -> str:
-        """Return the call that converts the texts, given their separators."""
         if self.unit or not thousands.isascii():  # which read_csv does not take
             replace = "" if point == "." else ".str.replace(',', '.')"
             digits = f"X[column].str.replace('[^0-9{point}-]', '', regex=True){replace}"
@@ -251,10 +233,7 @@ class _NumberTexts(NamedTuple):
         return f"pandas.read_csv(file, {', '.join(arguments)})"
 
     def _readings(self) -> list[tuple[str, str]]:
-        """Return the separators of decimals and thousands that fit all numbers.
-
-        Of those with which all numbers are the same, only the first.
-        """
+        """Return separators of decimals and thousands that fit all numbers, one pair a reading."""
         readings = dict[tuple[float, ...], tuple[str, str]]()
         for point, thousands in _SEPARATORS:
             groups = f"[1-9]\\d{{0,2}}(?:[{thousands}]\\d{{3}})+|" if thousands else ""
@@ -267,7 +246,6 @@ class _NumberTexts(NamedTuple):
 
 
 def _values(number: str, readings: Sequence[tuple[str, str]]) -> list[float]:
-    """Return the value of a number by each pair of separators."""
     return [
         float((number.replace(thousands, "") if thousands else number).replace(point, "."))
         for point, thousands in readings

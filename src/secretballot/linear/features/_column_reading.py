@@ -78,18 +78,6 @@ def public_readings(
     bins: AdditiveBins | None = None,
     bounds: Bounds | None = None,
 ) -> ColumnReadings:
-    """Return the readings of public columns.
-
-    Parameters
-    ----------
-    columns : sequence of PublicColumn
-    declared : mapping
-        Declared categories of columns.
-    bins : AdditiveBins, default=None
-        Features of the columns; None if there are no bins.
-    bounds : mapping of column to (low, high), default=None
-        Declared bounds of numbers without bins.
-    """
     features: Sequence[ColumnFeatures | None] = (
         bins.columns if bins is not None else len(columns) * [None]
     )
@@ -113,16 +101,6 @@ def public_readings(
 def declared_readings(
     bins: AdditiveBins, days: Mapping[Hashable, str], bounds: Bounds | None = None
 ) -> ColumnReadings:
-    """Return the readings of declared columns.
-
-    Parameters
-    ----------
-    bins : AdditiveBins
-    days : mapping of column to {"time", "duration"}
-        Columns whose numbers are days.
-    bounds : mapping of column to (low, high), default=None
-        Bounds of numbers, shown in place of their bins.
-    """
     bounds = bounds or {}
     kinds = {"time": "date", "duration": "duration"}
     return ColumnReadings(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +20,6 @@ LARGEST_NUMBER = 1e100
 LEAST_SPREAD = 1e-12
 
 
-class _ScaledColumn(Protocol):
-    def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
-        """Compute the features of a table of this column alone."""
-
-
 @dataclass(frozen=True)
 class _ScaledNumber:
     """Scaled number; a missing one is 0, with an indicator if public cells are missing."""
@@ -36,7 +30,6 @@ class _ScaledNumber:
 
     @classmethod
     def of(cls, column: PublicColumn) -> _ScaledNumber:
-        """Return the scale of a public column."""
         x, nullable = column.numbers(), bool(missing_cells(column.values).any())
         if not len(x):
             return cls(0.0, 1.0, nullable)
@@ -47,7 +40,6 @@ class _ScaledNumber:
         return cls(size * float((x / size).mean()), size * deviation, nullable)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
-        """Scale the numbers of one column."""
         with np.errstate(over="ignore"):
             scaled = (read_numbers(table[0]) - self.mean) / self.deviation
         missing = np.isnan(scaled)
@@ -63,12 +55,10 @@ class _OneHotCategories:
 
     @classmethod
     def of(cls, column: PublicColumn, declared: Categories) -> _OneHotCategories:
-        """Return the categories of a public column."""
         bins = public_bins([column], 1, declared)
         return cls(nullable_bins(bins) if missing_cells(column.values).any() else bins)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
-        """Compute the indicators of one column."""
         return np.asarray(self.bins.transform_columns(table).toarray())
 
 
@@ -76,16 +66,10 @@ class ColumnScaling:
     """Numbers scaled by public rows, and one-hot categories; a missing cell is 0.
 
     Missing cells have an indicator beside in columns in which public cells are missing.
-
-    Parameters
-    ----------
-    columns : sequence of PublicColumn
-    declared : mapping
-        Declared categories of some columns.
     """
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
-        self._columns: list[_ScaledColumn] = [
+        self._columns: list[_ScaledNumber | _OneHotCategories] = [
             _ScaledNumber.of(column)
             if column.is_number and column.name not in declared
             else _OneHotCategories.of(column, declared)

@@ -19,27 +19,15 @@ Categories = Mapping[Hashable, Sequence[Hashable]]
 
 @dataclass(frozen=True)
 class PublicColumn:
-    """Column of the public rows.
-
-    Attributes
-    ----------
-    name : hashable
-    values : array-like of shape (n_public,)
-    is_number : bool
-    categories : sequence or None
-        Declared categories, or those of its data type that public rows show.
-    n_left_out : int
-        Number of categories of its data type that no public row shows.
-    days : {"time", "duration", ""}
-        Times or durations that are read as numbers of days.
-    """
+    """Column of the public rows."""
 
     name: Hashable
-    values: ArrayLike
+    values: ArrayLike  # (n_public,)
     is_number: bool
+    # Declared categories, or those of its data type that public rows show.
     categories: Sequence[Hashable] | None = None
-    n_left_out: int = 0
-    days: str = ""
+    n_left_out: int = 0  # number of categories of its data type that no public row shows
+    days: str = ""  # times or durations that are read as numbers of days
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the column's numbers without missing ones."""
@@ -50,7 +38,6 @@ class PublicColumn:
         return read_days(self.values, self.days) if self.days else read_numbers(self.values)
 
     def has_integers(self) -> bool:
-        """Return whether all numbers are integers, and no days."""
         x = self.numbers()
         return not self.days and len(x) > 0 and bool((x == np.floor(x)).all())
 
@@ -65,28 +52,16 @@ class PublicColumn:
         return sha256(repr(read_texts(self.values).tolist()).encode()).digest()
 
     def missing_share(self) -> float:
-        """Return the share of missing cells."""
         return float(missing_cells(self.values).mean())
 
 
 def column_keys(X: ArrayLike) -> list[Hashable]:
-    """Return the names of columns, or their positions in an array."""
     return list(X.columns) if hasattr(X, "columns") else list(range(np.shape(X)[1]))
 
 
 def public_columns(
     X: ArrayLike, declared: Categories, names: Sequence[Hashable] | None = None
 ) -> list[PublicColumn]:
-    """Return the columns of public rows with their kinds.
-
-    Parameters
-    ----------
-    X : array or data frame
-    declared : mapping of column to sequence
-        Public categories, whether rows show them or not.
-    names : sequence, default=None
-        Names of the columns; None: those of the table.
-    """
     return [
         _public_column(name, values, declared.get(name))
         for name, values in zip(names or column_keys(X), columns_of(X), strict=True)

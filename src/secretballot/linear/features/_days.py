@@ -20,15 +20,7 @@ def days_by_key(
 
 
 def in_days(X: ArrayLike, names: Sequence[Hashable], days: Mapping[Hashable, str]) -> ArrayLike:
-    """Return a table whose times and durations are numbers of days; other columns stay.
-
-    Parameters
-    ----------
-    X : table
-    names : sequence
-        Names of the columns.
-    days : mapping of column to {"time", "duration"}
-    """
+    """Return a table whose times and durations are numbers of days; other columns stay."""
     if not days:
         return X
     table = X if isinstance(X, np.ndarray) else X.__copy__()  # type: ignore[union-attr]

@@ -33,15 +33,9 @@ class Transformer(Protocol):
 
 
 class DenseFeatures:
-    """Base class of centred features with a constant, clipped to a public length.
+    """Base class of centred features with a constant, clipped to a public length."""
 
-    Attributes
-    ----------
-    norm : float
-        Largest length of a row (l2).
-    """
-
-    norm: float
+    norm: float  # largest length of a row (l2)
     _mean: Floats
     _constant: float
     _scale: float = 1.0
@@ -69,7 +63,6 @@ class DenseFeatures:
         self.norm = float(np.hypot(length, self._constant))
 
     def _clip(self, rows: Floats) -> Floats:
-        """Centre rows, append the constant, and clip their lengths."""
         constant = np.full((len(rows), 1), self._constant)
         scaled = np.clip(self._scale * (rows - self._mean), -LARGEST_NUMBER, LARGEST_NUMBER)
         features = np.ascontiguousarray(np.concatenate([scaled, constant], axis=1))
@@ -92,14 +85,7 @@ class DenseFeatures:
 
 
 class ScaledColumns(DenseFeatures):
-    """Numbers scaled by public rows, and one-hot categories; a missing cell is 0.
-
-    Parameters
-    ----------
-    columns : sequence of PublicColumn
-    declared : mapping
-        Declared categories of some columns.
-    """
+    """Numbers scaled by public rows, and one-hot categories; a missing cell is 0."""
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
         self._scaling = ColumnScaling(columns, declared)
@@ -113,18 +99,7 @@ class ScaledColumns(DenseFeatures):
 
 
 class TransformedRows(DenseFeatures):
-    """Output of a transformer.
-
-    Parameters
-    ----------
-    transformer : Transformer
-        Fitted on public rows.
-    X_public : table
-    schema : RowSchema
-        Schema of these rows.
-    rows_per_call : {"auto", 256, 8, 1}
-        Private rows that the transformer is given in one call.
-    """
+    """Output of a transformer, which was fitted on public rows."""
 
     def __init__(
         self,
@@ -149,7 +124,6 @@ class TransformedRows(DenseFeatures):
         return other
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Compute the features of public rows."""
         return self._clip(self._finite_rows(X))
 
     def transform_private(self, X: ArrayLike) -> Floats:
@@ -163,14 +137,10 @@ class TransformedRows(DenseFeatures):
         table = np.clip(np.where(is_number, rows, self._mean), -LARGEST_NUMBER, LARGEST_NUMBER)
         return RowAnswers(self._clip(table), ~is_number.all(axis=1))
 
-    def _output(self, X: ArrayLike) -> NDArray[np.generic]:
-        """Return the transformer's output as an array of its own type."""
-        output = self.transformer.transform(X)
-        return np.asarray(output.toarray() if hasattr(output, "toarray") else output)
-
     def _table(self, X: ArrayLike) -> NDArray[np.generic]:
         """Return the transformer's output, refused if it is not a row for each row."""
-        table = self._output(X)
+        output = self.transformer.transform(X)
+        table = np.asarray(output.toarray() if hasattr(output, "toarray") else output)
         if table.ndim != 2 or len(table) != _num_samples(X):
             self._refuse(table.shape, _num_samples(X))
         return table

@@ -24,58 +24,34 @@ _DENSE_RATIO = 10
 
 
 class PriorGroup(NamedTuple):
-    """Features whose coefficients have one prior variance.
+    """Features whose coefficients have one prior variance."""
 
-    Attributes
-    ----------
-    place : slice
-        The features.
-    precision : ndarray of shape (n_features, n_features)
-        Inverse correlations of the prior.
-    centre : slice or None
-        Features whose mean effect is subtracted from these in terms; None: these.
-    is_column : bool, default=True
-        Whether they are of one column, so that a coefficient is an effect. Dense features may be
-        small, and their coefficients large.
-    """
-
-    place: slice
-    precision: Floats
+    place: slice  # the features
+    precision: Floats  # (n_features, n_features): inverse correlations of the prior
+    # Features whose mean effect is subtracted from these in terms; None: these.
     centre: slice | None = None
+    # Whether they are of one column, so that a coefficient is an effect. Dense features may be
+    # small, and their coefficients large.
     is_column: bool = True
 
     @property
     def centred_on(self) -> slice:
-        """Features whose mean effect is subtracted from these."""
         return self.place if self.centre is None else self.centre
-
-    @property
-    def is_of_missing_cells(self) -> bool:
-        """True of the one feature for the missing cells of a column."""
-        return self.centre is not None
 
 
 class FeatureMap(Protocol):
-    """Public description of rows by features of bounded length.
-
-    Attributes
-    ----------
-    norm : float
-        Largest Euclidean length of a row's features.
-    n_features : int
-        Features of a row.
-    groups : sequence of PriorGroup
-        All features, by their prior variance.
-    """
+    """Public description of rows by features of bounded length."""
 
     @property
-    def norm(self) -> float: ...
+    def norm(self) -> float:
+        """Largest Euclidean length of a row's features."""
 
     @property
     def n_features(self) -> int: ...
 
     @property
-    def groups(self) -> Sequence[PriorGroup]: ...
+    def groups(self) -> Sequence[PriorGroup]:
+        """All features, by their prior variance."""
 
     def transform(self, X: ArrayLike) -> Features:
         """Compute the features of public rows."""
@@ -90,19 +66,13 @@ def stores_pairs(n_entries: int, n_features: int) -> bool:
 
 
 class Design:
-    """Features of rows as a dense matrix, or as one-hot rows with equally many entries.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array of shape (n_rows, n_features)
-    """
+    """Features of rows as a dense matrix, or as one-hot rows with equally many entries."""
 
     def __init__(self, features: Features) -> None:
         self.features = features
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of features."""
         n_rows, n_features = self.features.shape
         return n_rows, n_features
 
@@ -126,10 +96,7 @@ class Design:
         return np.asarray(scores + intercept)
 
     def quadratic(self, matrix: Floats) -> Floats:
-        """Compute x' M x of each row x, which has a 1 before its features: (n_rows,).
-
-        M is symmetric.
-        """
+        """Compute x' M x for symmetric M and each row x, with a 1 before its features."""
         linear = self.features @ (2 * matrix[1:, 0])
         if self._is_sparse:
             twice = 2 * matrix[1:, 1:]
@@ -168,14 +135,7 @@ class Design:
         return out
 
     def pair_sums(self, merge: NDArray[np.intp], weights: Floats) -> Floats:
-        """Sum weights over the rows that have two merged features: (n_merged, n_merged).
-
-        Parameters
-        ----------
-        merge : ndarray of shape (n_features,)
-            Merged feature of each one-hot feature.
-        weights : ndarray of shape (n_rows,)
-        """
+        """Sum weights over the rows that have two merged features: (n_merged, n_merged)."""
         assert isinstance(self.features, csr_array)
         n_merged = int(merge.max()) + 1
         entries = (self.features.data, merge[self.features.indices], self.features.indptr)
@@ -199,7 +159,6 @@ class Design:
 
     @cached_property
     def _lengths(self) -> Floats:
-        """Lengths of dense rows: (n_rows, 1)."""
         return np.asarray(np.linalg.norm(self._dense, axis=1, keepdims=True))
 
     @cached_property

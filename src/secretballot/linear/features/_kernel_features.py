@@ -33,13 +33,6 @@ class KernelFeatures(DenseFeatures):
     twice the number of columns. A small width leaves little but linear functions of the columns.
     The directions are drawn by a public seed (Rahimi and Recht, "Random features
     for large-scale kernel machines", NIPS 2007, algorithm 1).
-
-    Parameters
-    ----------
-    columns : sequence of PublicColumn
-    declared : mapping
-        Declared categories of some columns.
-    width : float, default=1.0
     """
 
     def __init__(

@@ -22,36 +22,25 @@ class NullableFeatures:
     """Features of a column, of which the last one is for missing cells.
 
     A row has the weight 1 in it or in the others, so it is no longer than without it.
-
-    Attributes
-    ----------
-    values : ColumnFeatures
-        Features of the cells that are there.
-    is_date : bool, default=False
-        Whether numbers are days since 1970, which labels show as dates.
     """
 
-    values: ColumnFeatures
-    is_date: bool = False
+    values: ColumnFeatures  # features of the cells that are there
+    is_date: bool = False  # whether numbers are days since 1970, which labels show as dates
 
     @property
     def name(self) -> Hashable:
-        """The column."""
         return self.values.name
 
     @property
     def n_entries(self) -> int:
-        """Features of a row."""
         return self.values.n_entries
 
     @property
     def weight_bits(self) -> int:
-        """Binary places of a weight."""
         return self.values.weight_bits
 
     @property
     def n_bins(self) -> int:
-        """Number of features."""
         return self.values.n_bins + 1
 
     @property
@@ -61,18 +50,15 @@ class NullableFeatures:
 
     @property
     def other_code(self) -> int | None:
-        """Feature of all categories that are not public."""
         return self.values.other_code
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return features of each row, in increasing order, and their weights, which add to 1."""
         codes, weights = self.values.entries(column)
         return self._with_missing(codes, weights, np.asarray(weights.sum(axis=1) == 0))
 
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return features and weights of rows that are drawn from features."""
         missing = np.asarray(codes == self.n_values)
         present = np.where(missing, 0, codes).astype(np.int32)
         return self._with_missing(*self.values.drawn_entries(present, generator), missing)
@@ -89,22 +75,18 @@ class NullableFeatures:
         return codes, weights
 
     def axis(self) -> ColumnAxis:
-        """Return the numbers at which the features of values stand."""
         return self.values.axis()
 
     def _text(self, text: NumberText | None) -> NumberText | None:
         return date_text if text is None and self.is_date else text
 
     def listed(self) -> NDArray[np.intp]:
-        """Return the features of values as they are listed."""
         return self.values.listed()
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each feature of values, as listed."""
         return self.values.labels(self._text(text))
 
     def precision(self) -> NDArray[np.float64]:
-        """Compute the inverse correlations of the effects of values."""
         return self.values.precision()
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
@@ -114,35 +96,24 @@ class NullableFeatures:
         return np.append(groups, 0 if is_rare else groups.max() + 1)
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        """Return the text of each group."""
         labels = self.values.merged_labels(groups[:-1], self._text(text))
         return labels if groups[-1] < len(labels) else [*labels, "missing"]
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Compute the correlations of the effects of merged features."""
         correlations = self.values.merged_correlations(groups[:-1])
         if groups[-1] < len(correlations):
             return correlations
         return np.asarray(block_diag(correlations, 1.0))
 
     def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Sort features as those of values; missing cells are last."""
         return np.append(self.values.order(effects[:-1]), self.n_values)
 
     def in_order(self, x: NDArray[np.float64]) -> NullableFeatures:
-        """Return the features of values in the order of their numbers; missing cells have none."""
         return NullableFeatures(self.values.in_order(x), self.is_date)
 
 
 def nullable_bins(bins: AdditiveBins, days: Mapping[Hashable, str] | None = None) -> AdditiveBins:
-    """Return the features of columns, with one more for the missing cells of each.
-
-    Parameters
-    ----------
-    bins : AdditiveBins
-    days : mapping of column to {"time", "duration"}, default=None
-        Columns whose numbers are days.
-    """
+    """Return the features of columns, with one more for the missing cells of each."""
     return AdditiveBins(
         [
             NullableFeatures(column, (days or {}).get(column.name) == "time")

@@ -30,26 +30,15 @@ _END_SHARE = 0.1
 
 @dataclass(frozen=True)
 class NumberKnots(RankedFeatures):
-    """Knots of a number: single values, then the knots of a piecewise linear function.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    values : ndarray of shape (n_values,)
-        Values that have an effect of their own.
-    knots : ndarray of shape (n_knots,)
-        At least two. Beyond the first and the last, the function is constant.
-    ranks : ndarray of shape (n_values + n_knots,)
-        Share of the rows below each.
-    is_value : ndarray of shape (n_knots,) or None
-        Whether a knot is a frequent value, at which synthetic rows then are. None: no knot is.
-    """
+    """Knots of a number: single values, then the knots of a piecewise linear function."""
 
     name: Hashable
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n_values,): values that have an effect of their own
+    # (n_knots,): at least two. Beyond the first and the last, the function is constant.
     knots: NDArray[np.float64]
-    ranks: NDArray[np.float64]
+    ranks: NDArray[np.float64]  # (n_values + n_knots,): share of the rows below each
+    # (n_knots,): whether a knot is a frequent value, at which synthetic rows then are. None: no
+    # knot is.
     is_value: NDArray[np.bool_] | None = None
 
     #: Features of a row, and their binary places.
@@ -58,14 +47,7 @@ class NumberKnots(RankedFeatures):
 
     @classmethod
     def of_bins(cls, bins: NumberBins, low: float, high: float) -> NumberKnots | None:
-        """Return knots at the edges of bins, and at both ends; None if there are fewer than three.
-
-        Parameters
-        ----------
-        bins : NumberBins
-        low, high : float
-            Ends of the numbers that have no bin of their own.
-        """
+        """Return knots at the edges of bins and at both ends; None of fewer than three."""
         inner = (bins.edges > low) & (bins.edges < high)
         edges = bins.edges[inner]
         if not len(edges):
@@ -79,19 +61,10 @@ class NumberKnots(RankedFeatures):
 
     @property
     def n_bins(self) -> int:
-        """Number of features."""
         return len(self.values) + len(self.knots)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return two neighbouring features of each row, and their weights, which add to 1.
-
-        Both weights are 0 where the row has no number.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_rows, 2)
-        weights : ndarray of shape (n_rows, 2)
-        """
+        """Return two neighbouring features of each row, and weights that add to 1, or are 0."""
         x = read_numbers(column)
         n_values, missing = len(self.values), np.isnan(x)
         inside = np.where(missing, self.knots[0], x).clip(self.knots[0], self.knots[-1])
@@ -112,10 +85,7 @@ class NumberKnots(RankedFeatures):
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return features and weights of numbers that are drawn around knots, as hats weigh them.
-
-        The density of a number falls from its knot to the neighbours.
-        """
+        """Draw numbers around knots, with a density that falls to the neighbours."""
         n_values, n_knots = len(self.values), len(self.knots)
         distance = 1 - np.sqrt(1 - generator.random(len(codes)))
         below = generator.random(len(codes)) < 0.5
@@ -141,20 +111,16 @@ class NumberKnots(RankedFeatures):
         return NumberKnots(self.name, np.empty(0), knots[order], ranks, is_value)
 
     def axis(self) -> ColumnAxis:
-        """Return the single values and the knots."""
         return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
 
     def listed(self) -> NDArray[np.intp]:
-        """Return values and knots by the number."""
         return np.argsort(np.concatenate([self.values, self.knots]), kind="stable")
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each value and knot, as listed."""
         numbers = np.concatenate([self.values, self.knots])[self.listed()].tolist()
         return [range_text(number, number, text) for number in numbers]
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        """Return the text of each group of neighbouring knots."""
         numbers = np.concatenate([self.values, self.knots])
         members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
         return [range_text(own_bins.min(), own_bins.max(), text) for own_bins in members]
@@ -170,14 +136,7 @@ def _neighbours(
 
 
 def knots_between(bins: AdditiveBins, ends: Mapping[Hashable, tuple[float, float]]) -> AdditiveBins:
-    """Return piecewise linear features of the columns of which `ends` has both ends.
-
-    Parameters
-    ----------
-    bins : AdditiveBins
-    ends : mapping
-        Ends of columns that are numbers.
-    """
+    """Return piecewise linear features of the columns of which `ends` has both ends."""
     columns: list[ColumnFeatures] = []
     for column in bins.columns:
         knots = None

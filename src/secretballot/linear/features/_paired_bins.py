@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features._additive_bins import AdditiveBins
-from secretballot.linear.features._column_pair import ColumnPair
+from secretballot.linear.features._additive_bins import AdditiveBins, ColumnPair
 from secretballot.linear.features._design import PriorGroup
 
 
@@ -19,11 +18,6 @@ class PairedBins(AdditiveBins):
 
     A row has one entry for each column and each pair, so all rows have the same length. A pair has
     no cell where one of its columns has no feature.
-
-    Parameters
-    ----------
-    bins : AdditiveBins
-    pairs : sequence of ColumnPair
     """
 
     def __init__(self, bins: AdditiveBins, pairs: Sequence[ColumnPair]) -> None:
@@ -32,17 +26,14 @@ class PairedBins(AdditiveBins):
 
     @property
     def n_features(self) -> int:
-        """Number of bins and cells."""
         return int(self.ends[-1]) + sum(pair.n_cells for pair in self.pairs)
 
     @property
     def norm(self) -> float:
-        """Length of a row without missing cells."""
         return float(np.sqrt(len(self.columns) + len(self.pairs)))
 
     @property
     def groups(self) -> list[PriorGroup]:
-        """Features of each column and of each pair, with their inverse prior correlations."""
         cells = [
             PriorGroup(place, self._pair_precision(pair))
             for pair, place in zip(self.pairs, self.pair_places, strict=True)
@@ -75,14 +66,10 @@ class PairedBins(AdditiveBins):
         return np.concatenate(relations)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
-        """Compute the one-hot rows of a table given as its columns."""
         return self.with_cells(super().transform_columns(table))
 
     def with_cells(self, rows: csr_array) -> csr_array:
-        """Append the cells of the pairs to the features of single columns.
-
-        A row is in the cell of the features that have the largest weights.
-        """
+        """Append the cells of the pairs: those of the features that have the largest weights."""
         n_rows = rows.shape[0]
         codes, data = (entries.reshape(n_rows, -1) for entries in (rows.indices, rows.data))
         all_codes, all_data = [codes], [data]
@@ -107,7 +94,6 @@ class PairedBins(AdditiveBins):
 
     @property
     def _entry_places(self) -> list[slice]:
-        """Entries of each column in a row."""
         ends = np.cumsum([0, *(column.n_entries for column in self.columns)]).tolist()
         return [slice(low, high) for low, high in itertools.pairwise(ends)]
 

@@ -33,21 +33,12 @@ _MOST_WARNED = 10
 
 @dataclass(frozen=True, eq=False)
 class UnknownCells:
-    """Comparison of rows to predict with the rows of the fit, by public and released facts.
+    """Comparison of rows to predict with the rows of the fit, by public and released facts."""
 
-    Attributes
-    ----------
-    bins : AdditiveBins
-        Features of columns, with one for missing cells.
-    expected : ndarray of shape (n_columns,)
-        Share of unknown cells in the reference rows of the fit, or in its public rows.
-    ranges : mapping of column to (low, high)
-        Public or declared ranges of numbers.
-    """
-
-    bins: AdditiveBins
+    bins: AdditiveBins  # features of columns, with one for missing cells
+    # (n_columns,): share of unknown cells in the reference rows of the fit, or in its public rows.
     expected: Floats
-    ranges: Bounds = field(default_factory=dict)
+    ranges: Bounds = field(default_factory=dict)  # public or declared ranges of numbers
 
     @classmethod
     def of_features(cls, bins: AdditiveBins, means: Floats, ranges: Bounds) -> UnknownCells:
@@ -68,15 +59,7 @@ class UnknownCells:
         return cls.of_features(bins, _means(bins.transform(X_public)), ranges)
 
     def warn(self, X: ArrayLike, rows: Features) -> None:
-        """Warn of columns most of whose cells are unknown, and of numbers mostly out of range.
-
-        Parameters
-        ----------
-        X : table
-            Rows to predict, as read.
-        rows : csr_array or ndarray
-            Their features in the model; one-hot ones are those of `bins`.
-        """
+        """Warn of columns most of whose cells are unknown, and of numbers mostly out of range."""
         n_rows = np.shape(X)[0]
         if n_rows < _FEWEST_ROWS:
             return
@@ -125,20 +108,17 @@ class UnknownCells:
             )
 
     def _known(self, position: int) -> str:
-        """Name some categories of a column of texts."""
         column = self.bins.columns[position]
         known_text = column.labels()[: min(column.other_code or 0, 2)]
         return f"; it knows {', '.join(map(repr, known_text))}" if known_text else ""
 
 
 def _more(columns: Sequence[object]) -> list[str]:
-    """Return the number of columns that a warning does not name."""
     n_more = len(columns) - _MOST_WARNED
     return [f"and {n_more} more"] if n_more > 0 else []
 
 
 def _means(rows: csr_array) -> Floats:
-    """Return the mean of each feature."""
     return np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0]
 
 

@@ -62,47 +62,27 @@ _MOST_CATEGORIES = 1_000
 
 @dataclass(frozen=True)
 class FitInput:
-    """Checked input of one fit; lives as long as the fit.
-
-    Attributes
-    ----------
-    response : Response
-    private : PrivateSource
-        The private rows.
-    total : float
-        Sum of the weights of all rows or owners.
-    n_people : float
-        Number of rows or owners of equal weight with the same precision.
-    weight : float or dict of str to float
-        Weight of a row or owner, per level where there are levels.
-    directions : ndarray of shape (n_columns,)
-        1 for columns whose effect increases, -1 where it decreases, 0 for all others.
-    choice : ColumnChoice
-        The columns that are read.
-    days : dict of column to {"time", "duration"}
-        Columns whose cells are numbers of days here, in private and public rows.
-    columns : sequence of PublicColumn
-        Public columns as they were given; none without public rows.
-    """
+    """Checked input of one fit; lives as long as the fit."""
 
     private: PrivateSource
     response: Response
-    total: float
-    n_people: float
+    total: float  # sum of the weights of all rows or owners
+    n_people: float  # number of rows or owners of equal weight with the same precision
     n_units: int
-    weight: float | dict[str, float]
+    weight: float | dict[str, float]  # weight of a row or owner, per level where there are levels
     levels: Levels | None
     X_public: ArrayLike | None
     schema: RowSchema
     public_may_be_private: bool
+    # (n_columns,): 1 for columns whose effect increases, -1 where it decreases, 0 for all others.
     directions: NDArray[np.int8]
-    choice: ColumnChoice
+    choice: ColumnChoice  # the columns that are read
+    # Columns whose cells are numbers of days here, in private and public rows.
     days: Mapping[Hashable, str]
-    columns: Sequence[PublicColumn]
+    columns: Sequence[PublicColumn]  # public columns as they were given; none without public rows
 
     @property
     def names(self) -> list[Hashable]:
-        """Names of the columns that are read, or positions in an array."""
         return list(self.choice.names)
 
     def readings(self, model: LinearModel, features: FeatureMap) -> ColumnReadings:
@@ -114,7 +94,6 @@ class FitInput:
         return public_readings(self.columns, declared_categories(model, self.names), bins)
 
     def public_columns(self, categories: Categories) -> list[PublicColumn]:
-        """Return the columns of the public rows, given declared categories."""
         assert self.X_public is not None
         return public_columns(self.X_public, categories, self.names)
 
@@ -127,7 +106,6 @@ def check_input(
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
 ) -> FitInput:
-    """Check the arguments of `fit`."""
     if y is None:
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
@@ -338,7 +316,6 @@ def check_public_table(
 
 
 def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Categories:
-    """Return the declared categories of columns, or raise ValueError."""
     declared = {} if model.categories is None else dict(model.categories)
     chosen = "" if model.columns is None else ", or columns= leaves out"
     for name, categories in declared.items():
@@ -361,7 +338,6 @@ def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Catego
 def declared_bounds(
     model: LinearModel, names: Sequence[Hashable], categories: Categories
 ) -> Bounds:
-    """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     numbers = [name for name in names if name not in categories]
     bounds = read_bounds(model.bounds, numbers)
     missing = [name for name in numbers if name not in bounds]

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 def read_directions(
     model: LinearModel, response: Response, choice: ColumnChoice
 ) -> NDArray[np.int8]:
-    """Return 1, -1 or 0 for each column that is read, or raise ValueError.
-
-    Parameters
-    ----------
-    model : LinearModel
-        With the number and names of its columns.
-    response : Response
-    choice : ColumnChoice
-    """
+    """Return 1, -1 or 0 for each column that is read, or raise ValueError."""
     constraints = model.monotonic_cst
     if constraints is not None and not response.has_direction:
         raise ValueError(
@@ -77,12 +69,11 @@ def _by_number(
         is_learned=response.classes_learned,
     )
     if isinstance(constraints, dict):
-        return {column: direction_of(_plain(value)) for column, value in constraints.items()}
+        return {
+            column: direction_of(value.item() if isinstance(value, np.generic) else value)
+            for column, value in constraints.items()
+        }
     return [direction_of(value) for value in np.asarray(constraints, dtype=object).tolist()]
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _class_direction(
@@ -91,11 +82,6 @@ def _class_direction(
     """Return 1 if `value` names the second of two classes, -1 for the first, or a number as it is.
 
     Numbers are directions if classes are numbers too, or were named in sorted order.
-
-    Raises
-    ------
-    ValueError
-        If a number may mean either class, or another value is no class.
     """
     is_boolean = all(isinstance(name, bool) for name in (value, *names))
     if all(isinstance(name, Real) for name in names) and not is_boolean:
@@ -118,7 +104,6 @@ def _class_direction(
 
 
 def refuse_categories(bins: AdditiveBins, directions: NDArray[np.int8]) -> None:
-    """Raise ValueError if a column of categories has a direction."""
     for column, direction in zip(bins.columns, directions.tolist(), strict=True):
         if direction and column.other_code is not None:
             raise ValueError(

@@ -24,19 +24,11 @@ Vectors = Callable[[BucketRows], PrivateRows]
 
 @dataclass(frozen=True)
 class BucketVectors:
-    """Vectors of the rows of buckets, on a worker.
-
-    Attributes
-    ----------
-    exchange : Exchange
-    vectors : callable
-    stored : str
-        Folder with the one-hot features of each bucket.
-    """
+    """Vectors of the rows of buckets, on a worker."""
 
     exchange: Exchange
     vectors: Vectors
-    stored: str
+    stored: str  # folder with the one-hot features of each bucket
 
     def store(self, rows: PrivateRows, bucket: int) -> None:
         """Store the vectors of a bucket, if they are one-hot; others are computed every time."""
@@ -45,14 +37,12 @@ class BucketVectors:
             stored.save(self._path(bucket))
 
     def load(self, bucket: int) -> PrivateRows:
-        """Return the vectors of a bucket: stored ones, or computed anew."""
         path = self._path(bucket)
         if os.path.exists(path):
             return StoredRows.load(path).rows()
         return self.vectors(read_bucket(self.exchange, bucket))
 
     def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
-        """Compute sums of one bucket's vectors."""
         return function(self.load(bucket))
 
     def _path(self, bucket: int) -> str:
@@ -61,19 +51,11 @@ class BucketVectors:
 
 @dataclass(frozen=True)
 class PartedRows:
-    """Private rows in parts, as the vectors that are summed: the same sums as of `PrivateRows`.
-
-    Attributes
-    ----------
-    buckets : Buckets
-    of_bucket : BucketVectors
-    total : float
-        Sum of the weights of all people.
-    """
+    """Private rows in parts, as the vectors that are summed: the same sums as of `PrivateRows`."""
 
     buckets: Buckets
     of_bucket: BucketVectors
-    total: float
+    total: float  # sum of the weights of all people
 
     @classmethod
     def of(cls, buckets: Buckets, vectors: Vectors, total: float) -> PartedRows:
@@ -82,21 +64,17 @@ class PartedRows:
         return cls(buckets, of_bucket, total)
 
     def with_cells(self, features: PairedBins) -> PartedRows:
-        """Return the same rows with the cells of pairs beside one-hot features, stored too."""
         paired = replace(self.of_bucket, stored=_new_folder(self.buckets))
         for _ in self.buckets.map_filled(partial(_store_cells, self.of_bucket, paired, features)):
             pass
         return replace(self, of_bucket=paired)
 
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
-        """Sum features times residuals over the rows: see `PrivateRows`."""
         return self._add(lambda rows: rows.residual_sums(coefficients, norm, residuals))
 
     def counted_sums(
         self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
     ) -> tuple[Floats, Floats]:
-        """Sum features times residuals, and count the bins of the residuals."""
-
         def packed(rows: PrivateRows) -> Floats:
             sums, counts = rows.counted_sums(coefficients, norm, residuals, n_bins)
             return np.concatenate([sums.ravel(), counts])
@@ -107,21 +85,17 @@ class PartedRows:
     def pair_sums(
         self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
     ) -> Floats:
-        """Sum single residuals times the products of two merged sparse features."""
         return self._add(lambda rows: rows.pair_sums(coefficients, norm, residuals, merge))
 
     def right_sum(self, coefficients: Floats, norm: float) -> Floats:
-        """Sum the shares of the rows whose class has the largest score: (1,)."""
         return self._add(lambda rows: rows.right_sum(coefficients, norm))
 
     def feature_sums(self, norm: float) -> Floats:
-        """Sum one-hot features over the rows: (n_features, 1)."""
         return self._add(lambda rows: rows.feature_sums(norm))
 
     def score_products(
         self, column_scores: Callable[[csr_array], Floats], score_bits: int
     ) -> Floats:
-        """Sum the products of two columns' scores."""
         return self._add(lambda rows: rows.score_products(column_scores, score_bits))
 
     def _add(self, function: Callable[[PrivateRows], Floats]) -> Floats:

@@ -47,10 +47,7 @@ def check_parts(
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
 ) -> FitInput:
-    """Check the arguments of `fit`, and bring the rows of each owner together.
-
-    Nothing else is read of the parts before a release.
-    """
+    """Check the arguments of `fit`, and group rows by owner; no more is read before a release."""
     X.check_alone(y=y, owners=owners, budgets=budgets)
     accountant = model._check_accountant()
     check_unit(accountant, owners=True)

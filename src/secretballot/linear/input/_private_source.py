@@ -74,39 +74,23 @@ class PrivateSource(ABC):
 
 @dataclass(frozen=True)
 class TableSource(PrivateSource):
-    """Private rows in memory.
+    """Private rows in memory."""
 
-    Attributes
-    ----------
-    X : array-like
-        Rows as they were given; without public rows, with the columns that are chosen.
-    table : array-like
-        Rows as read, with the columns that are chosen.
-    names : list
-        Names of these columns.
-    misfits : mapping of column to ndarray of shape (n_rows,)
-    targets : ndarray or csr_array of n_rows rows
-    people : People
-    shares : ndarray of shape (n_rows,)
-        Factor of each row's vector.
-    total : float
-        Sum of the weights of all people, those of other parts too.
-    """
-
-    X: ArrayLike
-    table: ArrayLike
-    names: list[Hashable]
-    misfits: Mapping[Hashable, NDArray[np.bool_]]
+    X: ArrayLike  # rows as they were given; without public rows, with the columns that are chosen
+    table: ArrayLike  # rows as read, with the columns that are chosen
+    names: list[Hashable]  # names of these columns
+    misfits: Mapping[Hashable, NDArray[np.bool_]]  # (n_rows,)
     targets: Targets
     people: People
-    shares: Floats
-    total: float
+    shares: Floats  # (n_rows,): factor of each row's vector
+    total: float  # sum of the weights of all people, those of other parts too
 
     def vectors(self, features: FeatureMap) -> PrivateRows:
-        """Return the rows, each with the vector of its features."""
         bins = features if isinstance(features, AdditiveBins) else None
         return PrivateRows(
-            transform=lambda block: features.transform_private(_block_of(self.table, block)),
+            transform=lambda block: features.transform_private(
+                _safe_indexing(self.table, np.arange(_num_samples(self.table))[block])
+            ),
             targets=self.targets,
             shares=self.shares,
             total=self.total,
@@ -122,11 +106,9 @@ class TableSource(PrivateSource):
         return rows
 
     def check_cells(self, features: FeatureMap) -> None:
-        """Read all cells."""
         self.rows(features)
 
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
-        """Sum the votes for the ranks of a grid."""
         cells = self.cells_read()
         columns = [read_numbers(cells[name]) for name in grid.names]
         return grid.sums(columns, self.shares, n_people)
@@ -137,7 +119,6 @@ class TableSource(PrivateSource):
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         columns: Collection[Hashable],
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are outside of the public ones, for each column."""
         return totals_outside(self.X, X_public, self.people, categories, columns)
 
     def totals_undeclared(
@@ -145,7 +126,6 @@ class TableSource(PrivateSource):
         bounds: Bounds,
         categories: Mapping[Hashable, Sequence[Hashable]],
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are not what was declared, for each column."""
         masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
         return people_outside(self.people, masks)
 
@@ -155,43 +135,25 @@ class TableSource(PrivateSource):
         return dict(zip(self.names, columns_of(table), strict=True))
 
     def cells_read(self) -> dict[Hashable, ArrayLike]:
-        """Return the columns as they were read."""
         return dict(zip(self.names, columns_of(self.table), strict=True))
 
     def warn_misfits(self) -> None:
-        """Warn, after a release, of columns with many cells that do not fit."""
         warn_misfits({name: float(rows.mean()) for name, rows in self.misfits.items()})
 
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reading of private rows by public facts, the same for all parts.
-
-    Attributes
-    ----------
-    schema : RowSchema
-    choice : ColumnChoice
-    response : Response
-    targets : str or list of str
-        Columns of the targets.
-    n_people : int
-        Number of owners of all parts.
-    total : float
-        Sum of their weights.
-    weights : ndarray of shape (n_levels,)
-        Weight of an owner of each level; one without levels.
-    """
+    """Reading of private rows by public facts, the same for all parts."""
 
     schema: RowSchema
     choice: ColumnChoice
     response: Response
-    targets: str | list[str]
-    n_people: int
-    total: float
-    weights: Floats
+    targets: str | list[str]  # columns of the targets
+    n_people: int  # number of owners of all parts
+    total: float  # sum of their weights
+    weights: Floats  # (n_levels,): weight of an owner of each level; one without levels
 
     def read(self, rows: BucketRows) -> TableSource:
-        """Read the rows of one bucket."""
         with target_errors(self.targets):
             targets = self.response.read(rows.frame[self.targets])
         X = rows.frame[[str(name) for name in self.choice.names]]
@@ -211,13 +173,7 @@ class RowReader:
 
 @dataclass(frozen=True)
 class PartSource(PrivateSource):
-    """Private rows in parts, whose owners were brought together.
-
-    Attributes
-    ----------
-    buckets : Buckets
-    reader : RowReader
-    """
+    """Private rows in parts, whose owners were brought together."""
 
     buckets: Buckets
     reader: RowReader
@@ -242,7 +198,6 @@ class PartSource(PrivateSource):
         """Do nothing: the sums of any release read all cells before it."""
 
     def rank_sums(self, grid: RankGrid, n_people: int) -> Floats:
-        """Sum the votes for the ranks of a grid."""
         sums = self._map(lambda source: source.rank_sums(grid, n_people))
         return np.asarray(sum(sums))
 
@@ -252,7 +207,6 @@ class PartSource(PrivateSource):
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         columns: Collection[Hashable],
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are outside of the public ones, for each column."""
         return self._add_up(lambda source: source.totals_outside(X_public, categories, columns))
 
     def totals_undeclared(
@@ -260,16 +214,13 @@ class PartSource(PrivateSource):
         bounds: Bounds,
         categories: Mapping[Hashable, Sequence[Hashable]],
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are not what was declared, for each column."""
         return self._add_up(lambda source: source.totals_undeclared(bounds, categories))
 
     def warn_misfits(self) -> None:
-        """Warn, after a release, of columns with many cells that do not fit."""
         n_rows = sum(self._n_rows)
         warn_misfits({name: count / n_rows for name, count in self._misfits.items()})
 
     def close(self) -> None:
-        """Delete the rows that were exchanged."""
         self.buckets.delete()
 
     def _add_up(
@@ -296,8 +247,3 @@ def _store(
     source = reader.read(read_bucket(of_bucket.exchange, bucket))
     of_bucket.store(source.vectors(features), bucket)
     return len(source.shares), {name: int(rows.sum()) for name, rows in source.misfits.items()}
-
-
-def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
-    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
-    return block

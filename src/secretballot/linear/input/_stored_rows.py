@@ -18,26 +18,14 @@ from secretballot.linear.rounds import PrivateRows, Targets
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Sparse vectors with the fewest bytes, and what belongs to the rows.
+    """Sparse vectors with the fewest bytes, and what belongs to the rows."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_entries,)
-        Features of the entries, row by row.
-    ends : ndarray of shape (n_rows + 1,) or None
-        Place of each row's first entry. None: all rows have equally many.
-    weights : ndarray of shape (n_entries,) or None
-        Entries; None: all are 1.
-    n_features : int
-    targets, shares, total, n_numbers, weight_bits
-        See `PrivateRows`.
-    """
-
-    codes: NDArray[np.unsignedinteger]
+    codes: NDArray[np.unsignedinteger]  # (n_entries,): features of the entries, row by row
+    # (n_rows + 1,): place of each row's first entry. None: all rows have equally many.
     ends: NDArray[np.int64] | None
-    weights: Floats | None
+    weights: Floats | None  # (n_entries,): entries; None: all are 1
     n_features: int
-    targets: Targets
+    targets: Targets  # this and the others: see `PrivateRows`
     shares: Floats
     total: float
     n_numbers: int
@@ -66,7 +54,6 @@ class StoredRows:
 
     @classmethod
     def load(cls, path: str) -> StoredRows:
-        """Map a file into memory."""
         stored: StoredRows = joblib.load(path, mmap_mode="r")
         return stored
 
@@ -77,7 +64,6 @@ class StoredRows:
         os.replace(new, path)
 
     def rows(self) -> PrivateRows:
-        """Return the rows with their vectors."""
         return PrivateRows(
             transform=self._features,
             targets=self.targets,

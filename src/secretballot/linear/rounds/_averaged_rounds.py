@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.linear.features import FeatureMap, Floats
+from secretballot.linear.features import Floats
 from secretballot.linear.rounds._class_rounds import release_first_round
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
 from secretballot.linear.rounds._posterior import Groups, Posterior
@@ -40,13 +40,7 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedR
 
 
 class AveragedRounds:
-    """Rounds of one fit, which may be interrupted.
-
-    Parameters
-    ----------
-    plan : RoundPlan
-    residuals : ClippedResiduals
-    """
+    """Rounds of one fit, which may be interrupted."""
 
     def __init__(self, plan: RoundPlan, residuals: ClippedResiduals) -> None:
         features, start = plan.features, residuals.start
@@ -58,7 +52,9 @@ class AveragedRounds:
         weights = np.ones((len(self._reference.weights), 1))
         curvature = self._reference.products(weights)[0]
         # Axes in which both the curvature and the prior precision are diagonal.
-        self._precision = _prior_precision(features)
+        self._precision = np.zeros((features.n_features, features.n_features))
+        for group in features.groups:
+            self._precision[group.place, group.place] = group.precision
         root = np.linalg.inv(np.linalg.cholesky(self._precision)).T
         scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
         self._scales, self._axes = np.maximum(scales, 0.0), root @ axes
@@ -70,7 +66,6 @@ class AveragedRounds:
 
     @property
     def n_done(self) -> int:
-        """Number of steps taken."""
         return len(self._rates)
 
     def advance(self, n_rounds: int) -> Floats:
@@ -140,14 +135,7 @@ class AveragedRounds:
         self._coefficients[1:] += self._step
 
     def _responses(self, coefficients: Floats, n_discarded: int) -> Floats:
-        """Compute the part of each round's error in the mean coefficients, along the axes.
-
-        Each round adds its error, and keeps a part.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_rounds, n_axes)
-        """
+        """Compute each round's part of the final error: (n_columns, n_rounds, n_axes)."""
         slopes, _ = self.residuals.moments(self._reference, self._limits, coefficients)
         factors = np.array(self._rates)[:, None] / self._damped
         pulls = factors * self.residuals.inverse_slope * self._scales
@@ -185,28 +173,10 @@ class AveragedRounds:
         ).factor()
 
 
-def _prior_precision(features: FeatureMap) -> Floats:
-    """Return the inverse correlations of all coefficients' prior."""
-    precision = np.zeros((features.n_features, features.n_features))
-    for group in features.groups:
-        precision[group.place, group.place] = group.precision
-    return precision
-
-
 def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Floats]:
     """Compute the variances of coefficients, also less the mean on which they are centred.
 
-    Parameters
-    ----------
-    axes : ndarray of shape (n_features, n_axes)
-    errors : ndarray of shape (n_axes, n_columns)
-        Variances along the axes.
-    groups : sequence of PriorGroup
-
-    Returns
-    -------
-    variances, centred : ndarray of shape (1 + n_features, n_columns)
-        Those of the intercept, which has no error here, are 0.
+    `errors` are variances along the axes. Those of the intercept, which has no error here, are 0.
     """
     means = np.empty_like(axes)
     for group in groups:
@@ -221,12 +191,7 @@ def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Fl
 def _mean_responses(pulls: Floats, n_discarded: int) -> Floats:
     """Compute the part of each round's error in the mean over the last rounds.
 
-    Parameters
-    ----------
-    pulls : ndarray of shape (n_rounds, n_axes)
-        Share of all earlier errors that a round, without momentum, takes back.
-    n_discarded : int
-        Number of rounds before the mean begins.
+    `pulls` are the share of all earlier errors that a round, without momentum, takes back.
     """
     n_rounds = len(pulls)
     responses, errors, steps = (np.zeros_like(pulls) for _ in range(3))

@@ -20,29 +20,16 @@ _CLIPPING_NORM = 0.3
 
 @dataclass(frozen=True)
 class ClassResiduals:
-    """Residuals of class codes.
-
-    Attributes
-    ----------
-    n_classes : int
-    """
+    """Residuals of class codes."""
 
     n_classes: int
 
     @property
     def n_columns(self) -> int:
-        """Residuals of a row: one of two classes, else one a class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     def times(self, gains: Gains) -> Residuals:
-        """Return the residuals of rows as a function of their class codes and scores.
-
-        Parameters
-        ----------
-        gains : callable
-            Function from probabilities (n_rows, n_columns) to the gain of each row;
-            `residual_gains`, for instance, under which no residual is clipped.
-        """
+        """Return residuals as a function of codes and scores; gains are one of probabilities."""
 
         def residuals(codes: Targets, scores: Floats) -> Floats:
             p = probabilities(scores)
@@ -53,7 +40,6 @@ class ClassResiduals:
 
 
 def class_indicators(codes: Targets, n_classes: int) -> Floats:
-    """Return an indicator column for each class, or for the second of two."""
     assert isinstance(codes, np.ndarray)
     if n_classes == 2:
         return np.asarray(codes[:, None] == 1, dtype=np.float64)
@@ -69,33 +55,24 @@ def residual_gains(p: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ClippedClasses(ClippedResiduals):
-    """Clipped residuals of class codes.
-
-    Attributes
-    ----------
-    residuals : ClassResiduals
-    """
+    """Clipped residuals of class codes."""
 
     residuals: ClassResiduals
 
     @property
     def start(self) -> Floats:
-        """Equal scores."""
         return np.zeros(self.residuals.n_classes)
 
     @property
     def clipping_norm(self) -> float:
-        """Length to which residuals of a row with features of the largest length are clipped."""
         return _CLIPPING_NORM
 
     @property
     def inverse_slope(self) -> float:
-        """Number of classes."""
         return float(self.residuals.n_classes)
 
     @property
     def scaled(self) -> Residuals:
-        """Residuals in units of the clipping norm."""
         return self.residuals.times(lambda p: np.full(len(p), 1 / _CLIPPING_NORM))
 
     @property
@@ -117,7 +94,6 @@ class ClippedClasses(ClippedResiduals):
     def moments(
         self, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, Floats]:
-        """Compute each class's mean slope of clipped residuals, and their mean square."""
         p = reference.probabilities(coefficients)
         factors = _factors(p, limits)
         slopes = p * (1 - p) * (p * factors).sum(axis=1, keepdims=True)
@@ -126,12 +102,10 @@ class ClippedClasses(ClippedResiduals):
         return reference.weights @ slopes, reference.weights @ (own_squares + other_squares)
 
     def score_products(self, p: Floats, limits: Floats, scores: Floats) -> Floats:
-        """Compute the products of clipped residuals and scores, for each true class."""
         return np.asarray(_factors(p, limits) * (scores - (p * scores).sum(axis=1, keepdims=True)))
 
 
 def _factors(p: Floats, limits: Floats) -> Floats:
-    """Compute the factor by which residuals are clipped, for each true class."""
     lengths = np.sqrt((p**2).sum(axis=1, keepdims=True) - 2 * p + 1)
     largest = _CLIPPING_NORM * limits
     return np.asarray(largest / np.maximum(lengths, largest))

@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.ensemble._private_labels import encode, warn_classes_learned
 from secretballot.ensemble._read_target import check_targets
-from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
+from secretballot.linear.rounds._averaged_rounds import (
+    AVERAGED_ROUNDS,
+    AveragedRounds,
+    run_averaged_rounds,
+)
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds
-from secretballot.linear.rounds._feature_choice import run_rival_rounds
 from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
+from secretballot.linear.rounds._pair_rounds import resized
 from secretballot.linear.rounds._private_sums import Targets
-from secretballot.linear.rounds._response import FittedRounds, RoundPlan
+from secretballot.linear.rounds._response import FittedRounds, RivalPlan, RoundPlan
 
 #: Rounds of residuals after the first, by the least ratio of its two errors.
 _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
 #: Fewest rounds with which pairs are asked by default.
 _FEWEST_PAIR_ROUNDS = 2
+#: Part of the pilot rounds before the first comparison.
+_FIRST_PART = 2 / 3
+#: Differences, in standard deviations of the noise, below and above which the first comparison
+#: decides, and the one above which the last comparison decides for the rival.
+_CLEARLY_BEHIND, _CLEARLY_AHEAD, _AHEAD = -0.5, 2.0, 0.5
 
 
 @dataclass(frozen=True)
 class ClassResponse(ClassifierResponse):
-    """Class of each row.
+    """Class of each row."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    classes_learned : bool
-        Whether the classes are those of private rows.
-    """
-
-    classes: NDArray[np.generic]
-    classes_learned: bool
+    classes: NDArray[np.generic]  # (n_classes,)
+    classes_learned: bool  # whether the classes are those of private rows
 
     @property
     def n_columns(self) -> int:
-        """Residuals of a row: one of two classes, else one a class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     @property
     def note(self) -> dict[str, object]:
-        """The model, and the origin of its classes."""
         model = f"logistic regression of {len(self.classes)} classes"
         return {"model": model, "classes_learned": self.classes_learned}
 
     @property
     def has_pairs(self) -> bool:
-        """True with two classes."""
         return len(self.classes) == 2
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
@@ -59,33 +58,26 @@ class ClassResponse(ClassifierResponse):
 
     @property
     def has_direction(self) -> bool:
-        """True with two classes, of which the second is the positive one."""
         return len(self.classes) == 2
 
     @property
     def has_rival(self) -> bool:
-        """True with three classes and more: kernel features may take the place of additive ones."""
         return len(self.classes) > 2
 
     def warn(self) -> None:
-        """Warn of classes that are learned from private rows."""
         if self.classes_learned:
             warn_classes_learned()
 
     def read(self, y: ArrayLike) -> Targets:
-        """Return the class code of each row."""
         return self.encode(check_targets(y))
 
     def encode(self, targets: NDArray[np.generic]) -> NDArray[np.intp]:
-        """Return the class codes of checked targets."""
         return encode(targets, self.classes, "y")
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
-        """Choose the number of sums of residuals after the first."""
         return choose_rounds(signal, n_public) if len(self.classes) == 2 else AVERAGED_ROUNDS
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
-        """Fit two classes by the posterior of all rounds, and more by averaged steps."""
         residuals = ClassResiduals(len(self.classes))
         if len(self.classes) == 2:
             return run_class_rounds(plan, residuals)
@@ -94,7 +86,6 @@ class ClassResponse(ClassifierResponse):
         return run_averaged_rounds(plan, ClippedClasses(residuals))
 
     def output(self, rounds: FittedRounds) -> ClassOutput:
-        """Return the predictions of a fit."""
         return ClassOutput(self.classes)
 
 
@@ -106,3 +97,32 @@ def choose_rounds(signal: float, n_public: int) -> int:
     """
     ratio = signal**2 / n_public
     return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)
+
+
+def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasses) -> FittedRounds:
+    """Run a few rounds with either features, compare them, and finish the rounds of one.
+
+    A comparison takes the place of a round: the number of private rows that the rival's model
+    predicts right, less that of the plan's, is released at the cost of a round. The first one
+    decides if it is clear, and otherwise the second, after the rest of the pilot rounds. The better
+    features take all releases that are left.
+    """
+    candidates = [AveragedRounds(candidate, residuals) for candidate in (plan, rival.plan)]
+    mechanism = resized(plan.mechanism, 1.0)
+
+    def compare(n_rounds: int) -> float:
+        """Take steps, and return the difference in standard deviations of its noise."""
+        for candidate in candidates:
+            candidate.advance(n_rounds)
+        difference = candidates[1].right_sum() - candidates[0].right_sum()
+        return float(plan.release(mechanism, difference)[0]) / mechanism.sigma
+
+    n_first, n_comparisons = max(round(_FIRST_PART * rival.n_pilot), 1), 1
+    difference = compare(n_first)
+    if n_first < rival.n_pilot and _CLEARLY_BEHIND < difference < _CLEARLY_AHEAD:
+        difference = compare(rival.n_pilot - n_first)
+        n_comparisons += 1
+    is_ahead = difference > _AHEAD
+    n_lost = candidates[not is_ahead].n_done + n_comparisons
+    fitted = candidates[is_ahead].finish(plan.n_rounds + rival.n_pilot - n_lost)
+    return replace(fitted, is_rival=is_ahead)

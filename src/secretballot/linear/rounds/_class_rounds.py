@@ -17,10 +17,7 @@ from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 
 
 def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
-    """Release sums of residuals, each at the posterior of the round before.
-
-    Half-way all pairs of columns are asked, and those that stand out join the model.
-    """
+    """Release sums of residuals, each at the last posterior; half-way ask all pairs of columns."""
     rows, features, mechanism = plan.rows, plan.features, plan.mechanism
     noise = mechanism.sigma / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))

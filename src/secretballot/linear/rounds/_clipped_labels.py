@@ -21,34 +21,24 @@ _LEAST_PROBABILITY = 1e-9
 
 @dataclass(frozen=True)
 class ClippedLabels(ClippedResiduals):
-    """Clipped residuals of label indicators.
+    """Clipped residuals of label indicators."""
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n_labels,)
-        Public guess of the share of rows with each label.
-    """
-
-    rates: Floats
+    rates: Floats  # (n_labels,): public guess of the share of rows with each label
 
     @property
     def start(self) -> Floats:
-        """Log odds of the guess."""
         return np.asarray(logit(self.rates))
 
     @property
     def clipping_norm(self) -> float:
-        """Length to which the residuals of a row are clipped."""
         return _RELATIVE_NORM * float(np.sqrt(_variances(self.rates).sum()))
 
     @property
     def inverse_slope(self) -> float:
-        """Inverse of the labels' mean variance."""
         return 1 / float(_variances(self.rates).mean())
 
     @property
     def scaled(self) -> Residuals:
-        """Residuals in units of the clipping norm."""
         norm = self.clipping_norm
 
         def residuals(targets: Targets, scores: Floats) -> Floats:
@@ -71,7 +61,6 @@ class ClippedLabels(ClippedResiduals):
     def moments(
         self, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, Floats]:
-        """Compute each label's mean slope of clipped residuals, and their mean square."""
         p = label_probabilities(reference, coefficients)
         present, absent = self._factors(p, limits)
         variances = _variances(p)
@@ -113,7 +102,6 @@ class ClippedLabels(ClippedResiduals):
 
 
 def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
-    """Compute the probability of each label of the reference rows: (n_rows, n_labels)."""
     return np.asarray(expit(reference.design.decision(coefficients[1:], coefficients[:1])))
 
 

@@ -30,17 +30,11 @@ class ClippedResiduals(ABC):
     @property
     @abstractmethod
     def scaled(self) -> Residuals:
-        """Residuals in units of the clipping norm, as a function of targets and scores of rows.
-
-        They are clipped where they are summed.
-        """
+        """Residuals in units of the clipping norm; they are clipped where they are summed."""
 
     @property
     def has_score_factor(self) -> bool:
-        """True if `read` leaves the expectation of clipped residuals in means.
-
-        Scores are then too large, and get a factor.
-        """
+        """True if `read` leaves the expectation of residuals in means: scores become too large."""
         return False
 
     @abstractmethod
@@ -49,21 +43,9 @@ class ClippedResiduals(ABC):
     ) -> tuple[Floats, float]:
         """Return a released mean less its expectation under the model, and its largest slope.
 
-        Parameters
-        ----------
-        mean : ndarray of shape (n_features, n_columns)
-            Released mean of clipped residuals times features.
-        reference : ReferenceRows
-        limits : ndarray of shape (n_reference_rows, 1)
-            Largest lengths of residuals, in units of the clipping norm.
-        coefficients : ndarray of shape (1 + n_features, n_columns)
-            Coefficients of the round.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_features, n_columns)
-        slope : float
-            Largest slope over the columns, in units of the slope that scales the curvature.
+        `limits` (n_reference_rows, 1) are the largest lengths of residuals, in units of the
+        clipping norm. The slope is the largest over the columns, in units of the slope that scales
+        the curvature.
         """
 
     @abstractmethod
@@ -73,14 +55,5 @@ class ClippedResiduals(ABC):
         """Compute each column's mean slope of clipped residuals, and their mean square."""
 
     def score_products(self, p: Floats, limits: Floats, scores: Floats) -> Floats:
-        """Compute the products of clipped residuals and scores, for each true class.
-
-        Parameters
-        ----------
-        p : ndarray of shape (n_rows, n_columns)
-            Probabilities from which the residuals are taken.
-        limits : ndarray of shape (n_rows, 1)
-            Largest lengths of residuals, in units of the clipping norm.
-        scores : ndarray of shape (n_rows, n_columns)
-        """
+        """Compute the products of clipped residuals and scores, for each true class."""
         raise NotImplementedError

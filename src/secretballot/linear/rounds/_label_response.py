@@ -22,22 +22,15 @@ _LEAST_RATE = 1e-9
 
 @dataclass(frozen=True)
 class LabelResponse(ClassifierResponse):
-    """Labels of each row.
+    """Labels of each row."""
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n_labels,)
-        Public guess of the share of rows with each label.
-    thresholds : ndarray of shape (n_labels,) or None
-        Probability above which a label is predicted. None: its mean over the reference rows.
-    """
-
-    rates: Floats
+    rates: Floats  # (n_labels,): public guess of the share of rows with each label
+    # (n_labels,): probability above which a label is predicted. None: its mean over the reference
+    # rows.
     thresholds: Floats | None = None
 
     @property
     def n_columns(self) -> int:
-        """Residuals of a row: one a label."""
         return len(self.rates)
 
     @property
@@ -47,26 +40,21 @@ class LabelResponse(ClassifierResponse):
         return {"model": model, "classes_learned": False}
 
     def read(self, y: ArrayLike) -> Targets:
-        """Return the indicators of the labels of each row."""
         targets = check_targets(y)
         if targets.ndim != 2 or targets.shape[1] != len(self.rates):
             raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
         return self.encode(targets)
 
     def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
-        """Return the indicators of checked targets."""
         return csr_array(targets, dtype=np.float64)
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
-        """Choose the number of sums of residuals after the first."""
         return AVERAGED_ROUNDS
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
-        """Fit all labels by averaged steps."""
         return run_averaged_rounds(plan, ClippedLabels(self.rates))
 
     def output(self, rounds: FittedRounds) -> LabelOutput:
-        """Return the predictions of a fit."""
         thresholds = self.thresholds
         if thresholds is None:
             reference = rounds.reference

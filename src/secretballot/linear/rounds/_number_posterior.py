@@ -36,31 +36,17 @@ _HYPERPRIOR = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
 
 @dataclass(frozen=True)
 class NumberRound:
-    """Noisy mean of clipped residuals times features over the private rows.
+    """Noisy mean of clipped residuals times features over the private rows."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_released,)
-        Means of the first features, in units of the target: those of pairs are added in later
-        rounds.
-    coefficients : ndarray of shape (1 + n_features,)
-        Coefficients from which the residuals were taken.
-    unclipped : float
-        Share of residuals that were not clipped, by which means move with the coefficients.
-    variance : float
-        Mean square of the clipped residuals.
-    scale : float
-        Size at which residuals were clipped.
-    noise : float or ndarray of shape (n_released,)
-        Standard deviation of the noise on each mean.
-    """
-
+    # (n_released,): means of the first features, in units of the target: those of pairs are added
+    # in later rounds.
     mean: Floats
-    coefficients: Floats
+    coefficients: Floats  # (1 + n_features,): coefficients from which the residuals were taken
+    # Share of residuals that were not clipped, by which means move with the coefficients.
     unclipped: float
-    variance: float
-    scale: float
-    noise: float | Floats
+    variance: float  # mean square of the clipped residuals
+    scale: float  # size at which residuals were clipped
+    noise: float | Floats  # (n_released,): standard deviation of the noise on each mean
 
     @property
     def clipping_bias(self) -> float:
@@ -74,15 +60,6 @@ class NumberRound:
         """Return the first round with residuals from the mean target, instead of from 0.
 
         Targets far from 0 would make the difference of reference and private rows a large error.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n_features,)
-            Means of the features over the private rows, with their errors.
-        mean_errors : float or ndarray of shape (n_features,)
-            Standard deviations.
-        variance : float
-            Variance of the targets.
         """
         centre = float(self.mean @ means / (means @ means))
         coefficients = self.coefficients.copy()
@@ -112,16 +89,6 @@ def fit_number_posterior(
     The errors of a round are the noise, the sampling of private rows, and the difference between
     reference and private rows, which follows from the coefficients' own posterior. Where a round
     deviates by far more than its errors, reference rows count as fewer.
-
-    Parameters
-    ----------
-    rounds : sequence of NumberRound
-    reference : ReferenceRows
-    groups : sequence of PriorGroup
-        Features that share a prior variance, with the inverse correlations of that prior.
-    start : Posterior
-    n_people : float
-        Number of private rows, or owners.
     """
     values, prior_variances = start.coefficients[:, 0], start.prior_variances
     scale = rounds[0].variance
@@ -175,7 +142,6 @@ def _error_covariances(
     slopes: Floats,
     n_people: float,
 ) -> list[Floats]:
-    """Compute the covariance of each round's errors."""
     mismatch = 1 / reference.effective_size + 1 / n_people
     gaps = np.column_stack(
         [round_.unclipped * reference.scores(values - round_.coefficients) for round_ in rounds]

@@ -26,29 +26,20 @@ _DIAMETER = 2.0
 
 @dataclass(frozen=True)
 class NumberResponse(Response):
-    """Number of each row, scaled to -1 at the lower bound and 1 at the upper one.
+    """Number of each row, scaled to -1 at the lower bound and 1 at the upper one."""
 
-    Attributes
-    ----------
-    bounds : tuple of (float, float)
-        Declared bounds; targets beyond them are clipped.
-    """
-
-    bounds: tuple[float, float]
+    bounds: tuple[float, float]  # declared bounds; targets beyond them are clipped
 
     @property
     def n_columns(self) -> int:
-        """One residual of a row."""
         return 1
 
     @property
     def note(self) -> dict[str, object]:
-        """The model, and what it learns."""
         return {"model": "regression of a number", "learned": "numbers"}
 
     @property
     def has_pairs(self) -> bool:
-        """Pairs may join the model."""
         return True
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
@@ -66,20 +57,16 @@ class NumberResponse(Response):
 
     @property
     def is_smooth(self) -> bool:
-        """Effects of numbers are piecewise linear."""
         return True
 
     def read(self, y: ArrayLike) -> Targets:
-        """Return the scaled number of each row."""
         return self.encode(read_targets(y))
 
     def encode(self, targets: Floats) -> Floats:
-        """Return the scaled numbers of checked targets."""
         low, high = self.bounds
         return np.asarray((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
-        """Choose the number of sums of residuals after the first."""
         return _N_ROUNDS
 
     def mechanism(
@@ -90,5 +77,4 @@ class NumberResponse(Response):
         return VectorSum(sigma=sigma, norm=norm, diameter=_DIAMETER * features.norm, weight=weight)
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
-        """Fit the coefficients to clipped residuals."""
         return run_number_rounds(plan)

@@ -47,7 +47,6 @@ _KNOWN_TAIL = 0.05
 
 
 def clipped_residuals(scale: float) -> BinnedResiduals:
-    """Return residuals in units of the scale, clipped, as a function of targets and scores."""
 
     def residuals(targets: Targets, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
         clipped = np.clip((np.asarray(targets, dtype=np.float64) - scores[:, 0]) / scale, -1.0, 1.0)
@@ -57,18 +56,11 @@ def clipped_residuals(scale: float) -> BinnedResiduals:
 
 
 def vote_length(norm: float, factor: float) -> float:
-    """Return the length of a vote beside features of this norm."""
     return float(np.floor(np.ldexp(factor * norm, _VOTE_BITS)) * 2.0**-_VOTE_BITS)
 
 
 class NumberRounds:
-    """Questions of one fit of numbers.
-
-    Parameters
-    ----------
-    plan : RoundPlan
-        Of rows whose targets are between -1 and 1.
-    """
+    """Questions of one fit of numbers, which are between -1 and 1."""
 
     def __init__(self, plan: RoundPlan) -> None:
         self.plan = plan
@@ -76,10 +68,7 @@ class NumberRounds:
     def ask(
         self, coefficients: Floats, scale: float
     ) -> tuple[NumberRound, ResidualHistogram, Floats]:
-        """Ask for residuals at these coefficients.
-
-        Returns the means, the histogram, and the sums in units of the target.
-        """
+        """Ask for residuals: their means, histogram, and sums in units of the target."""
         rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
         sums, counts = rows.counted_sums(
             coefficients, features.norm, clipped_residuals(scale), N_BINS
@@ -142,7 +131,6 @@ class NumberRounds:
         )
 
     def add_pairs(self, paired: PairedBins) -> None:
-        """Ask the cells of pairs too from now on."""
         plan = self.plan
         mechanism = resized(plan.mechanism, paired.norm)
         norm = plan.mechanism.norm / plan.features.norm * paired.norm
@@ -157,12 +145,7 @@ class NumberRounds:
         """Return the expected error of predictions as a function of the scale of a round.
 
         It is that of shrunk coefficients of columns without correlations, and the distance between
-        the centre of clipped residuals and their mean.
-
-        Parameters
-        ----------
-        signal : float
-            Variance of the target.
+        the centre of clipped residuals and their mean. `signal` is the variance of the target.
         """
         plan = self.plan
         noise = plan.mechanism.sigma / plan.rows.total
@@ -196,18 +179,7 @@ def mean_residual(
     means: FeatureMeans,
     coefficients: Floats,
 ) -> tuple[float, float]:
-    """Estimate the mean residual of private rows at these coefficients from one round.
-
-    Returns the estimate and its variance: of noise, of the mean score, and of what is clipped.
-
-    Parameters
-    ----------
-    round_ : NumberRound
-    reference : ReferenceRows
-    means : FeatureMeans
-    coefficients : ndarray of shape (1 + n_features,)
-        The intercept first.
-    """
+    """Estimate the mean residual of private rows from one round; return its variance too."""
     n_features, n_columns = len(means.values), len(means.places)
     score, score_variance = means.mean_score(reference, coefficients - round_.coefficients)
     # The weights of a row add to 1 in each column, so each column has the mean once more.
@@ -229,17 +201,9 @@ def move_intercept(
     """Move the intercept towards where these rounds estimate that the mean residual is 0.
 
     It moves as far as the error of the estimate is less than that of the posterior's mean score,
-    which is larger where the estimate stands out of its error.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    rounds : sequence of NumberRound
-        The first one of the fit, in which nothing is clipped, and others.
-    reference : ReferenceRows
-    means : FeatureMeans
-    clipping_bias : float
-        Usual bias of the posterior's mean score, as most rounds clip.
+    which is larger where the estimate stands out of its error. The first round is that of the fit,
+    in which nothing is clipped. Most rounds clip: `clipping_bias` is the usual bias of the
+    posterior's mean score.
     """
     values = posterior.coefficients[:, 0]
     estimates = [mean_residual(round_, reference, means, values) for round_ in rounds]
@@ -281,7 +245,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     rounds = NumberRounds(plan)
     first, histogram, sums, reference, means = rounds.ask_first()
     first = replace(first, unclipped=1.0)
-    variance = histogram.spread
+    variance = float(np.var(histogram.points()))
     done = [first.centred(*reference.private_means(plan.n_people, means), variance)]
     released = [sums]
     n_features, n_groups = plan.features.n_features, len(plan.features.groups)

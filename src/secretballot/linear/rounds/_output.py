@@ -49,30 +49,21 @@ class ClassifierResponse(Response):
 
 @dataclass(frozen=True)
 class ClassOutput(Output):
-    """Predictions of one class a row.
+    """Predictions of one class a row."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    """
-
-    classes: NDArray[np.generic]
+    classes: NDArray[np.generic]  # (n_classes,)
 
     def decision(self, scores: Floats) -> Floats:
-        """Return the log odds of the second of two classes, or a score of each class."""
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def probabilities(self, scores: Floats) -> Floats:
-        """Return the probability of each class."""
         p = probabilities(scores)
         return np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
 
     def class_values(self) -> NDArray[np.generic]:
-        """Return the classes."""
         return self.classes
 
     def predict(self, scores: Floats) -> NDArray[np.generic]:
-        """Return the most probable class."""
         codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes[np.asarray(codes, dtype=np.intp)])
 
@@ -89,34 +80,23 @@ class ClassOutput(Output):
 
 @dataclass(frozen=True)
 class LabelOutput(Output):
-    """Predictions of several labels a row.
+    """Predictions of several labels a row."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of shape (n_labels,)
-        Probability above which a label is predicted.
-    """
-
-    thresholds: Floats
+    thresholds: Floats  # (n_labels,): probability above which a label is predicted
 
     def class_values(self) -> list[NDArray[np.generic]]:
-        """Return the values of each label: 0 and 1."""
         return [np.array([0, 1]) for _ in self.thresholds]
 
     def decision(self, scores: Floats) -> Floats:
-        """Return the log odds of each label less those of its threshold."""
         return np.asarray(scores - logit(self.thresholds))
 
     def probabilities(self, scores: Floats) -> Floats:
-        """Return the probability of each label."""
         return np.asarray(expit(scores))
 
     def predict(self, scores: Floats) -> NDArray[np.generic]:
-        """Return label indicators."""
         return np.asarray(self.decision(scores) > 0, dtype=np.int64)
 
     def find_target(self, target: Hashable) -> tuple[int, float]:
-        """Return the column of a label, which is its index."""
         n_labels = len(self.thresholds)
         codes: dict[Hashable, int] = {code: code for code in range(n_labels)}
         if target not in codes:

@@ -30,16 +30,9 @@ _LEAST_MASS = 1e-6
 
 @dataclass(frozen=True)
 class PairTest:
-    """Score test of one pair's cells, after the effects of its two columns.
+    """Score test of one pair's cells, after the effects of its two columns."""
 
-    Attributes
-    ----------
-    statistic : float
-        Squared length of the score, less its mean without an interaction, per variance of the
-        cells' effects: an estimate of that variance.
-    p_value : float
-    """
-
+    # Squared length of the score, less its mean without an interaction, per variance.
     effect_variance: float
     p_value: float
 
@@ -47,18 +40,10 @@ class PairTest:
     def of(cls, means: Floats, mass: Floats, errors: Floats) -> PairTest:
         """Test the cells of one pair.
 
-        The mean of a cell is its mass times the sum of its effect and of the effects of its row
-        and its column, plus an error. The effects of rows and columns are removed by generalised
-        least squares. See "Pairs" in `docs/theory/logistic-regression.md`.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n_first, n_second)
-            Released mean of residuals in each cell.
-        mass : ndarray of shape (n_first, n_second)
-            Slope of the means in the effect of the cell.
-        errors : ndarray of shape (n_first, n_second)
-            Variance of each mean: noise and sampling.
+        The mean of a cell is its mass times the sum of its effect and of the effects of its row and
+        its column, plus an error. The effects of rows and columns are removed by generalised least
+        squares. See "Pairs" in `docs/theory/logistic-regression.md`. `mass` is the slope of the
+        means in the effect of the cell; `errors` are variances of noise and sampling.
         """
         n_first, n_second = means.shape
         weights = (np.maximum(mass, _LEAST_MASS) / np.sqrt(errors)).ravel()
@@ -76,13 +61,10 @@ class PairTest:
         if second <= 0:
             return cls(0.0, 1.0)
         excess = float(score @ score) - first
-        return cls(excess / second, _tail(excess, second, third))
-
-
-def _tail(excess: float, second: float, third: float) -> float:
-    """Compute the tail of a sum of squares, less its mean, from its second and third cumulant."""
-    degrees = second**3 / third**2
-    return float(chi2.sf(excess * np.sqrt(degrees / second) + degrees, degrees))
+        # Tail of a sum of squares, less its mean, from its second and third cumulant.
+        degrees = second**3 / third**2
+        p_value = chi2.sf(excess * np.sqrt(degrees / second) + degrees, degrees)
+        return cls(excess / second, float(p_value))
 
 
 def discoveries(p_values: Floats) -> NDArray[np.intp]:
@@ -110,19 +92,9 @@ def release_pairs(
 ) -> PairedBins | None:
     """Release the residuals of the cells of all pairs of columns, and choose pairs.
 
-    Returns the features with the cells of the chosen pairs; None if no pair stands out.
-
-    Parameters
-    ----------
-    plan : RoundPlan
-    reference : ReferenceRows
-    coefficients : ndarray of shape (1 + n_features, 1)
-        Coefficients of single columns, from whose scores the residuals are taken.
-    residuals : callable
-        Function from the targets of rows and their scores to residuals.
-    slopes, variances : ndarray of shape (n_reference_rows,)
-        Derivative of the expected residual of each reference row in its score, and the variance of
-        its residual.
+    Returns the features with the cells of the chosen pairs; None if no pair stands out. `slopes`
+    and `variances` (n_reference_rows,) are the derivative of the expected residual of each
+    reference row in its score, and the variance of its residual.
     """
     features, ask = plan.features, plan.pairs
     assert isinstance(features, AdditiveBins)

@@ -40,24 +40,16 @@ _VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
 
 
 class Hyperprior(NamedTuple):
-    """Hyperprior: law of the prior variance of a group's coefficients.
-
-    Attributes
-    ----------
-    mean, largest : float
-    missing_weight : float, default=0.1
-        Weight of the mean for the effect of missing cells, as a number of coefficients.
-    largest_dense : float, default=1e4
-        Largest variance of dense features, which may be short: their coefficients are then large.
-    """
+    """Hyperprior: law of the prior variance of a group's coefficients."""
 
     mean: float
     largest: float
+    # Weight of the mean for the effect of missing cells, as a number of coefficients.
     missing_weight: float = _HYPERPRIOR_WEIGHT
+    # Largest variance of dense features, which may be short: their coefficients are then large.
     largest_dense: float = 1e4
 
     def scaled(self, variance: float) -> Hyperprior:
-        """Multiply the mean and the limits by the variance of a target."""
         return self._replace(
             mean=self.mean * variance,
             largest=self.largest * variance,
@@ -70,47 +62,29 @@ _LOG_ODDS = Hyperprior(mean=0.2, largest=10.0)
 
 @dataclass(frozen=True)
 class ReleasedRound:
-    """Noisy mean of gain * (target - expected) * features over the private rows.
+    """Noisy mean of gain * (target - expected) * features over the private rows."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_released,)
-        Means of the first features: those of pairs are added in later rounds.
-    expected : ndarray of shape (n_rows, 1)
-        Probabilities of the reference rows from which the residuals were taken.
-    gain : ndarray of shape (n_rows,)
-        Factor of the residuals, which bounds their length.
-    noise : float
-        Standard deviation of the noise on each number.
-    """
-
+    # (n_released,): means of the first features: those of pairs are added in later rounds.
     mean: Floats
+    # (n_rows, 1): probabilities of the reference rows from which the residuals were taken.
     expected: Floats
-    gain: Floats
-    noise: float
+    gain: Floats  # (n_rows,): factor of the residuals, which bounds their length
+    noise: float  # standard deviation of the noise on each number
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Normal approximation of the coefficients' posterior.
+    """Normal approximation of the coefficients' posterior."""
 
-    Attributes
-    ----------
-    coefficients, variances : ndarray of shape (1 + n_features, n_columns)
-        The intercept first.
-    centred_variances : ndarray of shape (1 + n_features, n_columns)
-        Variances of coefficients less the mean of their column, which is known much less well.
-    prior_variances : ndarray of shape (n_groups,)
-        Estimated mean square of each group's coefficients.
-    covariance : ndarray of shape (1 + n_features, 1 + n_features) or None
-        Covariance of the coefficients of a column, up to a factor; None before anything is
-        released.
-    """
-
+    # Coefficients, variances: (1 + n_features, n_columns), the intercept first.
     coefficients: Floats
     variances: Floats
+    # (1 + n_features, n_columns): variances of coefficients less the mean of their column, which is
+    # known much less well.
     centred_variances: Floats
-    prior_variances: Floats
+    prior_variances: Floats  # (n_groups,): estimated mean square of each group's coefficients
+    # (1 + n_features, 1 + n_features): covariance of the coefficients of a column, up to a factor;
+    # None before anything is released.
     covariance: Floats | None = None
 
     @classmethod
@@ -122,7 +96,6 @@ class Posterior:
         return cls(zeros, zeros, zeros, np.full(n_groups, variance))
 
     def scaled(self, factor: float) -> Posterior:
-        """Return the posterior of the coefficients times a factor."""
         return replace(
             self,
             coefficients=factor * self.coefficients,
@@ -132,10 +105,7 @@ class Posterior:
         )
 
     def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
-        """Return the posterior with more groups of these sizes, whose coefficients are 0.
-
-        `scale` is the variance of the target; 1 for log odds.
-        """
+        """Return the posterior with more groups of these sizes; `scale` is a target's variance."""
         zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
         return Posterior(
             np.concatenate([self.coefficients, zeros]),
@@ -150,20 +120,11 @@ class WhitenedRounds:
 
     Results are lists with an array for each round.
 
-    The errors of a round are the noise, the sampling of private classes, and the difference
-    between reference and private rows. The errors of different rounds are taken as independent:
-    see "How the posterior is computed" in `docs/theory/logistic-regression.md`.
-
-    Parameters
-    ----------
-    rounds : sequence of ReleasedRound
-    reference : ReferenceRows
-    n_people : float
-        Number of private rows, or owners.
-    p : ndarray of shape (n_rows, 1)
-        Probabilities of the reference rows, by which the sizes of the errors are computed.
-    variances : ndarray of shape (n_rows,)
-        Variances of the scores of the reference rows.
+    The errors of a round are the noise, the sampling of private classes, and the difference between
+    reference and private rows. The errors of different rounds are taken as independent: see "How
+    the posterior is computed" in `docs/theory/logistic-regression.md`. The sizes of the errors are
+    computed by `p` and `variances`, probabilities and variances of the scores of the reference
+    rows.
     """
 
     def __init__(
@@ -189,7 +150,6 @@ class WhitenedRounds:
     def _error_covariances(
         self, noises: Sequence[float], n_people: float, p: Floats, variances: Floats
     ) -> Floats:
-        """Compute the covariance of each round's errors."""
         mismatch = 1 / self.reference.effective_size + 1 / n_people
         gaps = self.gains * (p - self.expected)
         # All rounds have the same sampling error: each counts it in full as many times.
@@ -229,7 +189,6 @@ class WhitenedRounds:
         )
 
     def _whiten(self, values: Sequence[Floats]) -> list[Floats]:
-        """Divide the values of each round by its errors."""
         return [
             solve_triangular(root, value, trans="T", overwrite_b=True, check_finite=False)
             for root, value in zip(self._roots, values, strict=True)
@@ -246,15 +205,6 @@ def fit_posterior(
     """Fit the coefficients of two classes to all released rounds by generalised least squares.
 
     Each group of coefficients has a normal prior, whose variance maximises the evidence.
-
-    Parameters
-    ----------
-    rounds : sequence of ReleasedRound
-    reference : ReferenceRows
-    groups : sequence of PriorGroup
-    start : Posterior
-    n_people : float
-        Number of private rows, or owners.
     """
     values, prior_variances = start.coefficients, start.prior_variances
     prior = prior_precision(groups, prior_variances, len(values))
@@ -349,17 +299,7 @@ def updated_variances(
     hyperprior: Hyperprior,
     present: Floats | None = None,
 ) -> Floats:
-    """Estimate the mean square of each group's coefficients, in the prior's metric.
-
-    Parameters
-    ----------
-    groups : sequence of PriorGroup
-    values : ndarray of shape (1 + n_features,)
-    covariance : ndarray of shape (1 + n_features, 1 + n_features)
-    hyperprior : Hyperprior
-    present : ndarray of shape (n_groups,) or None, default=None
-        Variances before the update, for a longer step from them.
-    """
+    """Estimate the mean square of each group's coefficients, in the prior's metric."""
     effects, errors = values[1:], covariance[1:, 1:]
     variances, limits = [], []
     for group in groups:
@@ -367,7 +307,7 @@ def updated_variances(
         place, precision = group.place, group.precision
         square = effects[place] @ precision @ effects[place]
         square += np.sum(precision * errors[place, place])
-        weight = hyperprior.missing_weight if group.is_of_missing_cells else _HYPERPRIOR_WEIGHT
+        weight = _HYPERPRIOR_WEIGHT if group.centre is None else hyperprior.missing_weight
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
     updated = np.array(variances)
     if present is not None:
@@ -376,14 +316,7 @@ def updated_variances(
 
 
 def centred_coefficients(groups: Groups, coefficients: Floats) -> Floats:
-    """Return coefficients less the mean on which their group is centred, without the intercept.
-
-    Parameters
-    ----------
-    groups : sequence of PriorGroup
-    coefficients : ndarray of shape (1 + n_features,)
-        The intercept first.
-    """
+    """Return coefficients less the mean on which their group is centred, without the intercept."""
     centred = coefficients[1:].copy()
     for group in groups:
         centred[group.place] -= coefficients[1:][group.centred_on].mean()

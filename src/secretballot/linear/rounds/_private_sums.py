@@ -69,36 +69,20 @@ class RowSums(Protocol):
 
 @dataclass(frozen=True)
 class PrivateRows:
-    """Private rows of one fit, as the vectors that are summed.
+    """Private rows of one fit, as the vectors that are summed."""
 
-    Attributes
-    ----------
-    transform : callable
-        Function from a slice of rows to their features.
-    targets : ndarray or csr_array of n_rows rows
-        Class codes, numbers, or label indicators.
-    shares : ndarray of shape (n_rows,)
-        Factor of each row's vector: the weight of its level over the number of its owner's rows.
-    total : float
-        Sum of the weights of all rows, or owners.
-    n_numbers : int
-        Features of a row that are not 0.
-    weight_bits : int, default=0
-        Binary places of sparse features: 0 for one-hot rows.
-    """
-
-    transform: Callable[[slice], Features]
-    targets: Targets
+    transform: Callable[[slice], Features]  # function from a slice of rows to their features
+    targets: Targets  # class codes, numbers, or label indicators
+    # (n_rows,): factor of each row's vector: the weight of its level over the number of its owner's
+    # rows.
     shares: Floats
-    total: float
-    n_numbers: int
-    weight_bits: int = 0
+    total: float  # sum of the weights of all rows, or owners
+    n_numbers: int  # features of a row that are not 0
+    weight_bits: int = 0  # binary places of sparse features: 0 for one-hot rows
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
     _designs: dict[int, tuple[int, Design]] = field(default_factory=dict, repr=False)
 
     def with_cells(self, features: PairedBins) -> PrivateRows:
-        """Return the same rows with the cells of pairs beside one-hot features."""
-
         def transform(rows: slice) -> Features:
             one_hot = self._cache.get(rows.start)
             if one_hot is None:
@@ -131,16 +115,7 @@ class PrivateRows:
         A row's residuals are clipped to a length of 1, or as much more as its features are shorter
         than the norm. Features and residuals are rounded towards zero to multiples of a power of
         two at which the sum is exact. So a row's vector is the same whatever the other rows are.
-
-        Parameters
-        ----------
-        coefficients : ndarray of shape (1 + n_features, n_columns)
-            The intercept first.
-        norm : float
-            Largest length of a row's features.
-        residuals : callable
-            Function from the targets of rows and their scores (n_rows, n_columns) to residuals of
-            the same shape.
+        `residuals` maps the targets of rows and their scores to residuals: (n_rows, n_columns).
         """
         total: Floats | float = 0.0
         blocks = self._weighted_blocks(coefficients, norm, residuals, self.weight_bits)
@@ -153,21 +128,8 @@ class PrivateRows:
     ) -> tuple[Floats, Floats]:
         """Sum features times residuals over the rows, and count the bins of the residuals.
 
-        Parameters
-        ----------
-        coefficients, norm
-            See `residual_sums`.
-        residuals : callable
-            Function from the targets of rows and their scores (n_rows, n_columns) to residuals of
-            the same shape, and to a bin of each row.
-        n_bins : int
-            Number of bins.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_features, n_columns)
-        counts : ndarray of shape (n_bins,)
-            Sums of shares. A row's residual is nowhere larger than its share.
+        `residuals` returns a bin of each row too. Counts are sums of shares; a row's residual is
+        nowhere larger than its share.
         """
         total: Floats | float = 0.0
         counts, bins = np.zeros(n_bins), []
@@ -187,19 +149,6 @@ class PrivateRows:
     def pair_sums(
         self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
     ) -> Floats:
-        """Sum single residuals times the products of two merged sparse features.
-
-        Parameters
-        ----------
-        coefficients, norm, residuals
-            See `residual_sums`.
-        merge : ndarray of shape (n_features,)
-            Merged feature of each feature.
-
-        Returns
-        -------
-        ndarray of shape (n_merged, n_merged)
-        """
         total: Floats | float = 0.0
         blocks = self._weighted_blocks(coefficients, norm, residuals, 2 * self.weight_bits)
         for _, design, weights in blocks:
@@ -207,13 +156,6 @@ class PrivateRows:
         return np.asarray(total)
 
     def right_sum(self, coefficients: Floats, norm: float) -> Floats:
-        """Sum the shares of the rows whose class has the largest score: (1,).
-
-        Parameters
-        ----------
-        coefficients, norm
-            See `residual_sums`.
-        """
         total, bits = 0.0, self.share_bits(1.0)
         for rows, _, scores, _ in self._scored_blocks(coefficients, norm, self.weight_bits):
             is_right = scores.argmax(axis=1) == self.targets[rows]
@@ -275,7 +217,6 @@ class PrivateRows:
                 yield part, features[start : start + step]
 
     def feature_sums(self, norm: float) -> Floats:
-        """Sum one-hot features over the rows: (n_features, 1)."""
         total: Floats | float = 0.0
         bits = self.share_bits(norm) - self.weight_bits
         for rows, features in self.blocks():
@@ -291,18 +232,8 @@ class PrivateRows:
 
         No product is rounded, so an owner adds an average of products z z', which is positive
         semidefinite. Rounded row by row it would not be: products of one sign may vanish while
-        those of the other survive.
-
-        Parameters
-        ----------
-        column_scores : callable
-            Function from features to scores (n_rows, n_columns), at most 1 in size.
-        score_bits : int
-            Binary places of the scores, to which they are rounded towards zero.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_columns)
+        those of the other survive. `column_scores` maps features to scores of size at most 1, which
+        are rounded towards zero to `score_bits` binary places.
         """
         bits = self.share_bits(1.0) - 2 * score_bits
         total: Floats | float = 0.0
@@ -320,16 +251,8 @@ class PrivateRows:
 def as_vector(products: Floats) -> Floats:
     """Scale sums of products of scores so that each row adds a vector of length at most 1.
 
-    Parameters
-    ----------
-    products : ndarray of shape (n_columns, n_columns)
-        Sums over all rows, as `RowSums.score_products` returns them.
-
-    Returns
-    -------
-    ndarray of shape (n_columns * (n_columns + 1) / 2,)
-        The upper triangle over the number of columns; what is off the diagonal times the square
-        root of 2.
+    It is the upper triangle over the number of columns; what is off the diagonal is multiplied by
+    the square root of 2.
     """
     p = len(products)
     upper = np.triu_indices(p)

@@ -27,20 +27,11 @@ def probabilities(scores: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ReferenceRows:
-    """Rows by which expectations over private rows are estimated.
-
-    Attributes
-    ----------
-    design : Design
-    weights : ndarray of shape (n_rows,)
-        Their sum is 1.
-    effective_size : float
-        Number of public rows with which estimates would be as accurate.
-    """
+    """Rows by which expectations over private rows are estimated."""
 
     design: Design
-    weights: Floats
-    effective_size: float
+    weights: Floats  # (n_rows,): their sum is 1
+    effective_size: float  # number of public rows with which estimates would be as accurate
 
     @classmethod
     def from_rows(
@@ -64,7 +55,6 @@ class ReferenceRows:
         return cls(Design(rows), weights, size)
 
     def with_cells(self, features: PairedBins) -> ReferenceRows:
-        """Return the same rows with the cells of pairs beside one-hot features."""
         one_hot = self.design.features
         assert isinstance(one_hot, csr_array)
         return replace(self, design=Design(features.with_cells(one_hot)))
@@ -75,11 +65,6 @@ class ReferenceRows:
         Each pass multiplies the weights by the ratio of wanted and present shares, column by column
         (iterative proportional fitting: Deming and Stephan, "On a least squares adjustment of a
         sampled frequency table", Annals of Mathematical Statistics 11, 1940).
-
-        Parameters
-        ----------
-        shares : sequence of (slice, ndarray)
-            Features of a column, and their shares.
         """
         columns = [(self.design.features[:, place], share) for place, share in shares]
         weights = self.weights
@@ -103,7 +88,6 @@ class ReferenceRows:
         return self.design.decision(coefficients[1:], coefficients[0])
 
     def variances(self, covariance: Floats) -> Floats:
-        """Compute the variances of scores, given the covariance of the coefficients: (n_rows,)."""
         return self.design.quadratic(covariance)
 
     def means(self, values: Floats) -> Floats:
@@ -113,15 +97,7 @@ class ReferenceRows:
     def private_means(
         self, n_people: float, released: FeatureMeans | None
     ) -> tuple[Floats, Floats]:
-        """Estimate the means of features over the private rows, and their standard errors.
-
-        Parameters
-        ----------
-        n_people : float
-            Number of private rows, or owners.
-        released : FeatureMeans or None
-            Released means, with which those of these rows are combined by their variances.
-        """
+        """Estimate the means of features over the private rows, and their standard errors."""
         features = self.design.features
         squares = features.power(2) if isinstance(features, csr_array) else features**2
         means = np.asarray(features.T @ self.weights)
@@ -140,33 +116,17 @@ class ReferenceRows:
 
 @dataclass(frozen=True)
 class FeatureMeans:
-    """Released means of the features of columns over the private rows.
+    """Released means of the features of columns over the private rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_features,)
-    noise : float
-        Standard deviation of the noise on each.
-    places : list of slice
-        Features of each column.
-    """
-
-    values: Floats
-    noise: float
-    places: list[slice]
+    values: Floats  # (n_features,)
+    noise: float  # standard deviation of the noise on each
+    places: list[slice]  # features of each column
 
     def mean_score(self, reference: ReferenceRows, coefficients: Floats) -> tuple[float, float]:
         """Estimate the mean score of private rows: the mean over columns, of rows with a cell.
 
         The mean over reference rows moves by what the released means differ, as far as their noise
         is less than the sampling error. Returns the estimate and its variance.
-
-        Parameters
-        ----------
-        reference : ReferenceRows
-            Rows with these features, and maybe others after them.
-        coefficients : ndarray of shape (1 + n_features,)
-            The intercept first.
         """
         n_features = len(self.values)
         scores = reference.scores(coefficients)

@@ -41,23 +41,14 @@ def residual_bins(clipped: Floats) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class ResidualHistogram:
-    """Noisy shares of residuals, smoothed.
+    """Noisy shares of residuals, smoothed."""
 
-    Attributes
-    ----------
-    scale : float
-        Size at which residuals are clipped.
-    below : ndarray of shape (n_bins - 2,)
-        Share of the residuals below each inner edge, half of the large ones among them.
-    large : float
-        Share of residuals of at least `TOP` times the scale.
-    moved : float, default=0.0
-        Mean distance by which predictions have moved since the residuals were taken.
-    """
-
-    scale: float
+    scale: float  # size at which residuals are clipped
+    # (n_bins - 2,): share of the residuals below each inner edge, half of the large ones among
+    # them.
     below: Floats
-    large: float
+    large: float  # share of residuals of at least `TOP` times the scale
+    # Mean distance by which predictions have moved since the residuals were taken.
     moved: float = 0.0
 
     @classmethod
@@ -100,11 +91,6 @@ class ResidualHistogram:
         inside = np.diff(self._levels) @ squares + self._near * near
         return float(inside + self.large - self._near) * self.scale**2
 
-    @property
-    def spread(self) -> float:
-        """Variance of the residuals."""
-        return float(np.var(self.points()))
-
     def clipped_at(self, scale: float) -> tuple[float, float]:
         """Return the share of residuals that another scale does not clip, and their mean square."""
         if scale >= self.scale:
@@ -132,13 +118,8 @@ class ResidualHistogram:
     ) -> float:
         """Choose the largest scale with almost the least loss.
 
-        Parameters
-        ----------
-        loss : callable
-            Function from a scale, the slope and the mean square of residuals clipped there, and the
-            distance of their centre from the mean.
-        tolerance : float
-            Loss above the least that is accepted.
+        `loss` is a function of a scale, the slope and the mean square of residuals clipped there,
+        and the distance of their centre from the mean.
         """
         points = self.points()
         points = points - points.mean()

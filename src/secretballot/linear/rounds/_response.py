@@ -20,106 +20,58 @@ Release = Callable[[VectorSum, Floats], Floats]
 
 @dataclass(frozen=True)
 class PairPlan:
-    """Release of the residuals of all pairs of columns.
+    """Release of the residuals of all pairs of columns."""
 
-    Attributes
-    ----------
-    mechanism : VectorSum
-        Mechanism of vectors as long as a round's.
-    release : callable
-    n_pairs : int
-        Largest number of pairs that join the model.
-    """
-
-    mechanism: VectorSum
+    mechanism: VectorSum  # mechanism of vectors as long as a round's
     release: Release
-    n_pairs: int
+    n_pairs: int  # largest number of pairs that join the model
 
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """Rounds of one fit, all of whose sizes are public.
-
-    Attributes
-    ----------
-    rows : RowSums
-    features : FeatureMap
-    public : ndarray, csr_array or None
-        Features of the public rows.
-    mechanism : VectorSum
-        Mechanism of a round, as `Response.mechanism` makes it.
-    release : callable
-        Function from a mechanism and sums to noisy sums; the accountant's.
-    n_rounds : int
-        Number of sums of residuals.
-    n_people : float
-        Number of private rows or owners of equal weight.
-    asks_ranks : bool
-        Whether the products of columns' ranks are released, without public rows or with few.
-    pairs : PairPlan or None
-        Release of all pairs of columns.
-    rival : RivalPlan or None
-        Rounds with other features of the same rows.
-    """
+    """Rounds of one fit, all of whose sizes are public."""
 
     rows: RowSums
     features: FeatureMap
-    public: Features | None
-    mechanism: VectorSum
-    release: Release
-    n_rounds: int
-    n_people: float
+    public: Features | None  # features of the public rows
+    mechanism: VectorSum  # mechanism of a round, as `Response.mechanism` makes it
+    release: Release  # function from a mechanism and sums to noisy sums; the accountant's
+    n_rounds: int  # number of sums of residuals
+    n_people: float  # number of private rows or owners of equal weight
+    # Whether the products of columns' ranks are released, without public rows or with few.
     asks_ranks: bool = False
-    pairs: PairPlan | None = None
-    rival: RivalPlan | None = None
+    pairs: PairPlan | None = None  # release of all pairs of columns
+    rival: RivalPlan | None = None  # rounds with other features of the same rows
 
 
 @dataclass(frozen=True)
 class RivalPlan:
-    """Rounds with other features of the same rows.
-
-    Attributes
-    ----------
-    plan : RoundPlan
-    n_pilot : int
-        Number of rounds with either features before the last comparison. A fit has as many more
-        releases.
-    """
+    """Rounds with other features of the same rows."""
 
     plan: RoundPlan
+    # Number of rounds with either features before the last comparison. A fit has as many more
+    # releases.
     n_pilot: int
 
 
 @dataclass(frozen=True)
 class FittedRounds:
-    """Result of the rounds, released or computed from releases.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    residuals : list of ndarray of shape (n_features, n_columns)
-        Released sums of residuals, round by round; of clipped ones after the first round less
-        their expectation.
-    features : FeatureMap
-        Features of the coefficients: the plan's, with pairs of columns beside them if some stand
-        out; or those of its rival.
-    histogram : ResidualHistogram or None
-        Residuals of numbers in the last round.
-    reference : ReferenceRows or None
-        Rows by which the rates of classes and labels, and the variance of numbers, are estimated.
-    counts : ndarray of shape (n_features,) or None
-        Released numbers of rows with each one-hot feature of the plan; None of dense ones.
-    is_rival : bool, default=False
-        Whether the plan's rival was ahead.
-    """
+    """Result of the rounds, released or computed from releases."""
 
     posterior: Posterior
+    # (n_features, n_columns): released sums of residuals, round by round; of clipped ones after the
+    # first round less their expectation.
     residuals: list[Floats]
+    # Features of the coefficients: the plan's, with pairs of columns beside them if some stand out;
+    # or those of its rival.
     features: FeatureMap
-    histogram: ResidualHistogram | None = None
+    histogram: ResidualHistogram | None = None  # residuals of numbers in the last round
+    # Rows by which the rates of classes and labels, and the variance of numbers, are estimated.
     reference: ReferenceRows | None = None
+    # (n_features,): released numbers of rows with each one-hot feature of the plan; None of dense
+    # ones.
     counts: Floats | None = None
-    is_rival: bool = False
+    is_rival: bool = False  # whether the plan's rival was ahead
 
 
 class Response(ABC):
@@ -141,15 +93,7 @@ class Response(ABC):
         return False
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
-        """Return whether pairs of columns are asked by default: noise may hide all of them.
-
-        Parameters
-        ----------
-        signal : float
-            Ratio of the rows' mean to the noise.
-        n_rounds : int
-            Number of sums of residuals after the first.
-        """
+        """Return whether pairs of columns are asked by default: noise may hide all of them."""
         return False
 
     @property

@@ -32,29 +32,15 @@ class ScoreEquation:
     The product of a row is the sum, over the classes, of its clipped residuals times the scores of
     a direction, averaged over rounds. See "The factor of scores" in
     `docs/theory/logistic-regression.md`.
-
-    Attributes
-    ----------
-    released : float
-        Mean product over the private rows, less the part that noise has in it.
-    variance : float
-        Variance of its noise.
-    products : ndarray of shape (n_rows, n_classes)
-        Product of each reference row, for each true class.
-    scores : ndarray of shape (n_rows, n_classes)
-        Scores of the reference rows, to be multiplied by the factor.
-    weights : ndarray of shape (n_rows,)
-        Weights of the reference rows; their sum is 1.
-    effective_size : float
-        Number of public rows with which the expectation would be as accurate.
     """
 
-    released: float
-    variance: float
-    products: Floats
+    released: float  # mean product over the private rows, less the part that noise has in it
+    variance: float  # variance of its noise
+    products: Floats  # (n_rows, n_classes): product of each reference row, for each true class
+    # (n_rows, n_classes): scores of the reference rows, to be multiplied by the factor.
     scores: Floats
-    weights: Floats
-    effective_size: float
+    weights: Floats  # (n_rows,): weights of the reference rows; their sum is 1
+    effective_size: float  # number of public rows with which the expectation would be as accurate
 
     @classmethod
     def of_rounds(
@@ -72,20 +58,7 @@ class ScoreEquation:
         """Compute the products of reference rows, averaged over rounds.
 
         Of dense features public rows alone are taken: synthetic rows with permuted columns have
-        scores of another size.
-
-        Parameters
-        ----------
-        plan : RoundPlan
-        reference : ReferenceRows
-        residuals : ClippedResiduals
-        rounds : sequence of ndarray of shape (1 + n_features, n_classes)
-            Coefficients at which residuals were released.
-        coefficients : ndarray of shape (1 + n_features, n_classes)
-            Final coefficients.
-        direction : ndarray of shape (n_features, n_classes)
-        released, variance : float
-            See the attributes.
+        scores of another size. `rounds` are the coefficients at which residuals were released.
         """
         if not isinstance(plan.features, AdditiveBins):
             assert isinstance(plan.public, np.ndarray)
@@ -115,15 +88,12 @@ class ScoreEquation:
         variance = self.variance + spread / self.effective_size
 
         def loss(logarithm: float) -> float:
-            gap = self.released - self._expected(float(np.exp(logarithm)))
+            # The mean product if the true classes follow the scores times the factor.
+            p = softmax(float(np.exp(logarithm)) * self.scores, axis=1)
+            gap = self.released - float(self.weights @ (p * self.products).sum(axis=1))
             deviation = _GROWING if logarithm > 0 else _SHRINKING
             return gap**2 + variance * (logarithm / deviation) ** 2
 
         minimum = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
         size = max(abs(float(minimum.x)) - _MODEL_ERROR, 0.0)
         return float(np.exp(np.copysign(size, minimum.x)))
-
-    def _expected(self, factor: float) -> float:
-        """Estimate the mean product if the true classes follow the scores times a factor."""
-        p = softmax(factor * self.scores, axis=1)
-        return float(self.weights @ (p * self.products).sum(axis=1))

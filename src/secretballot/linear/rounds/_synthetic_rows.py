@@ -45,16 +45,6 @@ def copula_reference_rows(
 
     Without public rows, or with few, one more sum may be released, the products of the columns'
     ranks.
-
-    Parameters
-    ----------
-    plan : RoundPlan
-    residuals : ndarray of shape (n_features, n_columns)
-        Released means of residuals times features.
-    means : ndarray of shape (n_features,)
-        Released means of the features.
-    mechanism : VectorSum
-        Mechanism of a release.
     """
     rows, features, public = plan.rows, plan.features, plan.public
     assert isinstance(features, AdditiveBins)
@@ -91,39 +81,19 @@ def copula_reference_rows(
 
 
 def rank_error_ratio(sigma: float, n_columns: int, total: float, n_public: int) -> float:
-    """Compute the ratio of the errors of released correlations of ranks and of public ones.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise of a release.
-    n_columns : int
-    total : float
-        Sum of the weights of the private rows.
-    n_public : int
-        Number of public rows.
-    """
+    """Compute the ratio of the errors of released correlations of ranks and of public ones."""
     return sigma * float(np.sqrt(n_columns * n_public)) / (2 * total * _RANK_VARIANCE)
 
 
 @dataclass(frozen=True)
 class ColumnMargins:
-    """Share and score of each bin of one column.
+    """Share and score of each bin of one column."""
 
-    Attributes
-    ----------
-    shares : ndarray of shape (n_bins,)
-        Estimated shares of the private rows; their sum is 1.
-    scores : ndarray of shape (n_bins,)
-        Mean residual of the bin along the direction in which classes differ most, divided by the
-        largest of the column; or the rank of the bin.
-    is_like_public : bool
-        Whether the public rows may have these shares.
-    """
-
-    shares: Floats
+    shares: Floats  # (n_bins,): estimated shares of the private rows; their sum is 1
+    # (n_bins,): mean residual of the bin along the direction in which classes differ most, divided
+    # by the largest of the column; or the rank of the bin.
     scores: Floats
-    is_like_public: bool = True
+    is_like_public: bool = True  # whether the public rows may have these shares
 
     def ranked(self, order: NDArray[np.intp]) -> ColumnMargins:
         """Return margins whose scores are the ranks of the bins in this order, from -1 to 1."""
@@ -134,12 +104,10 @@ class ColumnMargins:
 
     @property
     def mean(self) -> float:
-        """Mean score of the rows."""
         return float(self.shares @ self.scores)
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the rows' scores."""
         variance = float(self.shares @ self.scores**2) - self.mean**2
         return max(variance, 1e-12) ** 0.5
 
@@ -147,20 +115,7 @@ class ColumnMargins:
 def column_margins(
     features: AdditiveBins, residuals: Floats, means: Floats, noise: float, public: csr_array | None
 ) -> list[ColumnMargins]:
-    """Compute the shares and scores of all columns' bins.
-
-    Parameters
-    ----------
-    features : AdditiveBins
-    residuals : ndarray of shape (n_features, n_columns)
-        Released mean of residuals times features.
-    means : ndarray of shape (n_features,)
-        Released mean of the features.
-    noise : float
-        Standard deviation of both.
-    public : csr_array or None
-        Features of the public rows.
-    """
+    """Compute the shares and scores of all columns' bins from means with this noise."""
     margins = []
     public_sums = None if public is None else np.asarray(public.sum(axis=0)).ravel()
     n_public = 0 if public is None else public.shape[0]
@@ -188,10 +143,7 @@ def _rounded(scores: Floats) -> Floats:
 def _combined_shares(
     means: Floats, noise: float, public_sums: Floats, n_public: int, n_values: int
 ) -> tuple[Floats, bool]:
-    """Combine released means with the public rows' shares by their precisions.
-
-    Means count alone where they differ clearly; the second result is False then.
-    """
+    """Combine released means and public shares; means count alone, with False, if they differ."""
     shares = (public_sums + 1) / (n_public + len(public_sums))
     variances = np.maximum(shares * (1 - shares), _LEAST_VARIANCE) / n_public
     combined = (means / noise**2 + shares / variances) / (1 / noise**2 + 1 / variances)
@@ -228,16 +180,7 @@ def public_correlations(
 def released_correlations(
     margins: list[ColumnMargins], products: Floats, noise: float
 ) -> tuple[Floats, Floats]:
-    """Compute correlations from the released mean products of scores, and their precisions.
-
-    Parameters
-    ----------
-    margins : list of ColumnMargins
-    products : ndarray of shape (n_columns * (n_columns + 1) / 2,)
-        The upper triangle, as `as_vector` orders and scales it.
-    noise : float
-        Standard deviation of the products.
-    """
+    """Compute correlations, and their precisions, from mean products, scaled by `as_vector`."""
     p = len(margins)
     moments = np.zeros((p, p))
     upper = np.triu_indices(p)
@@ -252,15 +195,7 @@ def released_correlations(
 def draw_rows(
     features: AdditiveBins, margins: list[ColumnMargins], correlations: Floats, precisions: Floats
 ) -> csr_array:
-    """Draw one-hot rows from a Gaussian copula; each column has the shares of its margins.
-
-    Parameters
-    ----------
-    features : AdditiveBins
-    margins : list of ColumnMargins
-    correlations, precisions : ndarray of shape (n_columns, n_columns)
-        Estimated correlations of the columns' scores; a prior is combined with them.
-    """
+    """Draw one-hot rows from a Gaussian copula, with correlations drawn towards a prior."""
     p = len(margins)
     prior = 1 / _CORRELATION_DEVIATION**2
     combined = (correlations * precisions + prior * _CORRELATION) / (precisions + prior)
