@@ -75,7 +75,7 @@ def test_private_frames_are_read_with_any_public_table(make, public):
     # Nobody warns: of 10 teachers each one would.
     fitted = make().fit(tables[(public == "array") + 1], Y, X_public=PublicData(pool))
     for rows in tables:
-        assert 0 <= fitted.score_private(rows, Y, sigma=200.0).interval[1] <= 1
+        assert 0 <= fitted.score_private(rows, Y, sigma=20.0).interval[1] <= 1
 
 
 @pytest.mark.parametrize("make", ESTIMATORS)
@@ -118,11 +118,11 @@ def test_rows_of_several_dimensions():
     images, pool = X.reshape(200, 3, 2), POOL[:30].reshape(15, 3, 2)
     fitted = teachers(check_public_rows=False).fit(images, Y[:200], X_public=PublicData(pool))
     assert fitted.predict(images[:4]).shape == (4,)
-    fitted.score_private(images, Y[:200], sigma=200.0)
-    fitted.score_private(images.tolist(), Y[:200], sigma=200.0)
+    fitted.score_private(images, Y[:200], sigma=20.0)
+    fitted.score_private(images.tolist(), Y[:200], sigma=20.0)
     for other in (images[:, :2], X, images[..., None]):
         with pytest.raises(ValueError, match="X has . columns, and the fit had 3"):
-            fitted.score_private(other, Y[: len(other)], sigma=200.0)
+            fitted.score_private(other, Y[: len(other)], sigma=20.0)
     for pool in (POOL, frame(POOL)):
         with pytest.raises(ValueError, match="X_public must have the columns of X"):
             teachers().fit(images, Y[:200], X_public=PublicData(pool))
