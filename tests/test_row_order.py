@@ -6,11 +6,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from secretballot import (
+    LabelProportionsClassifier,
     PrivacyAccountant,
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
 )
+from secretballot.measures import private_quantiles
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(0)
@@ -126,3 +128,16 @@ def test_rows_and_public_rows_may_have_an_index_of_several_levels(make, is_publi
     else:
         rows = X.set_index(pandas.MultiIndex.from_product([range(20), range(10)]))
     make(PrivacyAccountant(90.0, 1e-5)).fit(rows, Y.to_numpy(), X_public=PublicData(pool))
+
+
+def test_of_quantiles_and_bags_too():
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="owner")
+    owners = pandas.Series(np.arange(200)).iloc[OTHER]
+    with pytest.raises(ValueError, match="owners has the index of X in another order"):
+        private_quantiles(X, [0.5], bounds=(-9, 9), owners=owners, accountant=accountant, share=0.1)
+    assert not accountant.entries()
+    groups = pandas.Series(np.arange(200) % 2).iloc[OTHER]
+    with pytest.raises(ValueError, match="bag_ids has the index of X in another order"):
+        LabelProportionsClassifier().fit(
+            X, bag_ids=groups, proportions=pandas.DataFrame({0: [0.2, 0.7], 1: [0.8, 0.3]})
+        )

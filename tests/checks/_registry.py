@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tests.mechanisms.top_k._law  # noqa: F401 - the laws of top k, which `outcome_law` then knows
 from numpy.typing import NDArray
 
 from secretballot.mechanisms import (

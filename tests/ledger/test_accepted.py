@@ -20,7 +20,7 @@ def test_a_clock_that_was_set_back_is_refused(name, monkeypatch):
         def now(cls, zone):
             return earlier
 
-    monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
+    monkeypatch.setattr("secretballot.ledger._ledger.datetime", SetBack)
     # A move is another declaration, and there is nothing to declare.
     moved = PrivacyAccountant.open(name, accept="moved")
     for handle in (accountant, PrivacyAccountant.open(name), moved):
@@ -52,7 +52,7 @@ def test_a_copy_on_a_machine_whose_clock_is_behind(tmp_path, monkeypatch):
         def now(cls, zone):
             return earlier
 
-    monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
+    monkeypatch.setattr("secretballot.ledger._ledger.datetime", SetBack)
     monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
     with pytest.raises(LedgerError, match="it is a copy.*accept='moved'"):
         PrivacyAccountant.open(copy, accept="clock")

@@ -6,6 +6,7 @@ import pytest
 from tests.mistakes._mistake import LABELS, TARGETS
 
 from secretballot import PrivacyAccountant
+from secretballot.accounting import BudgetExceededError
 from secretballot.measures import confusion_private, regression_score_private, score_private
 
 Y, AMOUNTS = pd.Series(LABELS), pd.Series(TARGETS)
@@ -73,3 +74,13 @@ def test_intervals_are_never_narrower_than_the_noise(n):
         )
         for low, high in (score.interval, score.rows_interval):
             assert high - low > 1.9 * score.sigma / n
+
+
+@pytest.mark.parametrize("score", [score_private, confusion, regression])
+def test_more_than_the_budget(score):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(
+        BudgetExceededError, match="more than the accountant's budget.*share='rest'"
+    ):
+        score(accountant, Y, Y, epsilon=100)
+    assert not accountant.entries()

@@ -59,16 +59,21 @@ def check_amount(
 def answer_scope(accountant: PrivacyAccountant, epsilon: Cap, share: Share) -> Scope:
     """Open the scope of one answer; refuse an amount that exceeds what is left."""
     scope = accountant.scope(epsilon, share=None if isinstance(share, str) else share)
+    check_cap(accountant, scope)
+    accountant.check_left(scope)
+    return scope
+
+
+def check_cap(accountant: PrivacyAccountant, scope: Scope) -> None:
+    """Refuse an epsilon above that of the whole budget."""
     for level in accountant.levels:
         cap = scope.cap(level.name)
         if cap is not None and cap > level.epsilon:
             raise BudgetExceededError(
-                f"epsilon={epsilon!r} is more than the accountant's budget of "
+                f"epsilon={scope.epsilon!r} is more than the accountant's budget of "
                 f"{accountant.epsilon!r}. Nothing was released or spent. Pass share='rest' for "
                 "what is left."
             )
-    accountant.check_left(scope)
-    return scope
 
 
 #: Covers what calibrations leave over.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeVar
 
 from secretballot._base._errors import LedgerError
@@ -36,10 +37,8 @@ from secretballot.ledger._transaction import (
     Chain,
     Transaction,
     check_no_original,
-    clock_fault,
     copy_fault,
     lacks_entry,
-    last_time,
 )
 from secretballot.ledger._waiting import HeldInterrupts
 
@@ -49,6 +48,9 @@ Step = tuple[LedgerEntry, Totals]
 #: What is declared of a ledger that is refused otherwise: the original is gone, with nothing spent
 #: that is not in this one; or the clock is right, and was ahead at the last entry.
 Accepted = Literal["moved", "clock"]
+
+#: Difference of the clocks of honest machines.
+_TOLERANCE = timedelta(minutes=10)
 
 #: Entries read and checked in one transaction, so that writers wait for milliseconds.
 BATCH = 64
@@ -364,6 +366,27 @@ class Walk:
 def named_store(name: str | os.PathLike[str]) -> Store:
     """Return the store of a ledger; TypeError or ValueError if that is no name."""
     return ServerStore(os.fspath(name)) if is_url(name) else FileStore(real_path(name))
+
+
+def last_time(rows: Rows, last: int, created: str) -> str:
+    """Return the time of the last entry, if there is one, or of the ledger's creation."""
+    if not last:
+        return created
+    ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
+    return str(recorded)
+
+
+def clock_fault(recorded: str, name: str) -> str:
+    """Explain that the clock is behind the last entry of a ledger; empty if it is not."""
+    now = datetime.now(UTC)
+    if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
+        return ""
+    return (
+        f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
+        f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
+        f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
+        "FILE --clock') goes on and records that. Nothing was released"
+    )
 
 
 def _read(store: Store, query: Callable[[Rows], T]) -> T:

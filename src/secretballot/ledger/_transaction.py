@@ -1,10 +1,10 @@
-"""Transaction on a ledger, and the checks before it: of the clock, and for copies."""
+"""Transaction on a ledger, and the check that it is the original, before anything is spent."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
@@ -22,30 +22,6 @@ from secretballot.ledger._stored_entries import (
     reservation_entries,
 )
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
-
-#: Difference of the clocks of honest machines.
-_TOLERANCE = timedelta(minutes=10)
-
-
-def last_time(rows: Rows, last: int, created: str) -> str:
-    """Return the time of the last entry, if there is one, or of the ledger's creation."""
-    if not last:
-        return created
-    ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
-    return str(recorded)
-
-
-def clock_fault(recorded: str, name: str) -> str:
-    """Explain that the clock is behind the last entry of a ledger; empty if it is not."""
-    now = datetime.now(UTC)
-    if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
-        return ""
-    return (
-        f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
-        f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
-        f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
-        "FILE --clock') goes on and records that. Nothing was released"
-    )
 
 
 def copy_fault(store: Store, rows: Rows, header: Header, place: str, mark: Mark | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
-from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_amount, check_cap
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
@@ -172,12 +172,14 @@ class NoiseChoice(NamedTuple):
     ) -> tuple[M, Scope]:
         """Return the mechanism with this noise, and its scope. Without an amount: the default."""
         self._check("a score", needed=False)
-        scope = accountant.scope(self.epsilon)
-        if self.share is not None:
-            scope = answer_scope(accountant, None, self.share)
         if self.epsilon is not None or self.share is not None:
+            scope = accountant.scope(self.epsilon)
+            check_cap(accountant, scope)
+            if self.share is not None:
+                scope = answer_scope(accountant, None, self.share)
             return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope
-        return make(sigma=float(default if self.sigma is None else self.sigma)), scope
+        sigma = float(default if self.sigma is None else self.sigma)
+        return make(sigma=sigma), accountant.scope()
 
     def of_counts(
         self, accountant: PrivacyAccountant, n: int, n_columns: int

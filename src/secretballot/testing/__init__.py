@@ -1,6 +1,7 @@
 """Common checks of mechanisms and estimators, and audits of a claimed epsilon."""
 
 from secretballot._base._objects import published
+from secretballot.testing import _top_k_law as _top_k_law  # `outcome_law` then knows top k
 from secretballot.testing._audit import (
     Audit,
     Neighbours,

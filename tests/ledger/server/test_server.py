@@ -4,6 +4,7 @@ import contextlib
 import re
 import threading
 import time
+from datetime import datetime
 
 import pytest
 from tests._fakes import Grouped, Pure, basic_budget, spend, votes
@@ -54,7 +55,7 @@ def same_time_and_place(monkeypatch):
             return "2026-01-01T12:00:00.000000+00:00"
 
     for module in ("_transaction", "_stored_entries"):
-        noon = type("Noon", (Noon,), {"fromisoformat": staticmethod(lambda text: None)})
+        noon = type("Noon", (Noon,), {"fromisoformat": staticmethod(datetime.fromisoformat)})
         monkeypatch.setattr(f"secretballot.ledger.{module}.datetime", noon)
     for rows in ("_file_store.FileRows", "_server_store.ServerRows"):
         monkeypatch.setattr(f"secretballot.ledger.{rows}.place", lambda self: "here")

@@ -6,7 +6,6 @@ from functools import lru_cache
 from unittest.mock import patch
 
 import numpy as np
-import tests.mechanisms.top_k._law  # noqa: F401 - the laws of top k, which `outcome_law` then knows
 
 from secretballot.accounting import PrivacyAccountant, price_plan
 from secretballot.costs._groups import EVERYONE, level_cost

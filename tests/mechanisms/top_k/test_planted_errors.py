@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from tests.mechanisms.top_k import _law as law_module
 from tests.mechanisms.top_k import test_brute_force as brute_force
 from tests.mechanisms.top_k._neighbours import outcome_laws, share_of_price
 
@@ -15,6 +14,7 @@ from secretballot.mechanisms import ExponentialTopK, LimitedDomainTopK, StableTo
 from secretballot.mechanisms import _stable_top_k as stable_module
 from secretballot.mechanisms import _top_k as limited_module
 from secretballot.mechanisms._top_k import Draws, floor_height
+from secretballot.testing import _top_k_law as law_module
 
 
 def sensitivity_of_one(patch):

@@ -36,6 +36,7 @@ from secretballot.quantification.instances._instance_input import (
     read_bags,
 )
 from secretballot.tables._frames import dense_columns
+from secretballot.tables._row_order import check_row_order
 
 #: Penalties of the loss "proportion" that are tried.
 _ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
@@ -209,6 +210,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
             first, X, bag, bag_proportions = read_bags(X, proportions, covariance)
             validate_data(self, first, skip_check_array=True)
         else:
+            check_row_order("bag_ids", bag_ids, X)
             X = validate_data(
                 self, dense_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32]
             )
@@ -287,6 +289,7 @@ default=None
         -------
         ndarray of shape (n_instances, n_classes)
         """
+        check_row_order("bag_ids", bag_ids, X)
         logits = self._logits(X)
         if ratios is None and bag_ids is not None:
             raise ValueError("bag_ids selects rows of ratios; give ratios too.")

@@ -1,6 +1,6 @@
 """Exact laws of private top-k sets, summed over all orders in which items may be drawn.
 
-Whoever imports this module lets `outcome_law`, and so the common checks, know them.
+The room imports this module, so that `outcome_law`, and so the common checks, know them.
 """
 
 from __future__ import annotations
