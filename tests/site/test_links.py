@@ -40,7 +40,7 @@ def test_no_page_needs_another_server(pages):
 
 
 def test_pages_say_what_they_are_about(pages, site):
-    for name in ("index.html", "start.html", "guide/limits.html", "topics/budgets.html"):
+    for name in ("index.html", "guide/limits.html", "topics/budgets.html"):
         meta = pages[site / name].meta
         assert meta["og:title"]
         assert len(meta["og:description"]) > 40, name
