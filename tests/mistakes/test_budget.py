@@ -3,7 +3,6 @@
 import re
 import warnings
 
-import numpy as np
 import pytest
 from tests.mistakes._mistake import (
     ALL,
