@@ -66,8 +66,8 @@ class PrivacyAccountant(Carving):
         - ``"gaussian"``: mu^2. Each batch of votes is one plan, priced by its exact worst case over
           adaptive choices of the data, and pays for all its rows; some 15 % more labels than
           ``"renyi"``. Behind a threshold it is two plans, thresholds and answers, and answers that
-          were not drawn are refunded. Single rows are dearer, unless they are paid for in advance
-          (`reserve`), and so is a mechanism of which nothing but a Renyi curve is known.
+          were not drawn are refunded. Single rows cost more, unless they are paid for in advance
+          (`reserve`), and so does a mechanism that states nothing but a Renyi curve.
         - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the best one for the
           budget). Rows are charged one by one: a row is begun only if the most it can cost fits on
           top of what the rows before it *did* cost.

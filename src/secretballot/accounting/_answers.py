@@ -1,4 +1,4 @@
-"""Single answers: the part of the budget that each may take, remedies, and forgotten budgets."""
+"""Single answers: the part of a budget that each may take, and budgets opened for one alone."""
 
 from __future__ import annotations
 

@@ -129,10 +129,10 @@ class PrivacyFilter:
     ) -> Iterator[tuple[float, list[Amount]]]:
         """Yield what each payer of the level has spent, and what each of the charges adds.
 
-        Payers are the parts that a charge names, and one for all others of the level. Of the
-        division that pays, the parts without a charge differ in what they have spent alone: the
-        dearest stands for them. Whoever is in a part may be in the dearest part of every other
-        division.
+        Payers are the parts that a charge names, and one for all others of the level. In the
+        division that pays, parts without a charge differ only in what they have spent: the part
+        that has spent most stands for them. In every other division, whoever is in a part may be
+        in the part that has spent most.
         """
 
         def of_level(costs: Costs) -> Amount:
@@ -246,7 +246,7 @@ USED_UP = (
     "this budget is used up, and what was released from it stays free to use. Where more is to "
     "follow, give each fit or answer an amount beforehand: epsilon=, or share= of an answer."
 )
-_DEAR = (
+_CHEAPER_RELEASES = (
     "what is left stays for releases that cost less, or for counts of more rows: the noise for few "
     "rows has to be small."
 )
@@ -300,7 +300,7 @@ class Limits:
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
         amounts = {level.name: level.amount for level in self.budget.levels}
-        share_left = min(rest / amounts[split_group(g)[0]] for g, (rest, _) in headroom.items())
+        share_left = min(amount / amounts[split_group(g)[0]] for g, (amount, _) in headroom.items())
         return _LARGER_SCOPE if self._scope_filters else _advice_of(share_left)
 
     def refusal(self, problem: str, remedy: str) -> BudgetExceededError:
@@ -417,7 +417,7 @@ class Limits:
         return headroom
 
     def used_up_level(self, headroom: Mapping[str, tuple[float, float]]) -> str | None:
-        """Return a level of which rounding alone has left some mu^2, if there is one."""
+        """Return a level with no mu^2 left except for rounding; None if there is none."""
         filters = [*self._filters, *self._scope_filters]
         for group, (mu2, _) in headroom.items():
             level = split_group(group)[0]
@@ -459,10 +459,10 @@ class Limits:
         return short, f"Use more noise; otherwise {self._advice(filter_, spent)}"
 
 
-def _advice_of(left: float) -> str:
-    if left >= 1:
+def _advice_of(share_left: float) -> str:
+    if share_left >= 1:
         return _LARGER_BUDGET
-    return _DEAR if left > _MUCH_LEFT else USED_UP
+    return _CHEAPER_RELEASES if share_left > _MUCH_LEFT else USED_UP
 
 
 #: The relative rounding of a price, and of each term of a sum of charges.

@@ -127,13 +127,13 @@ class Pricing(ABC):
     Example with all functions and figures: docs/development/how-a-release-is-charged.md.
     """
 
-    #: Whether thresholds and answers are paid for apart.
+    #: True if thresholds and answers are paid for apart.
     has_threshold: bool = False
 
     #: Words that are added to the note of a release.
     note: Mapping[str, str] = {}
 
-    #: Whether a sanitized budget keeps a record of the votes.
+    #: True if a sanitized budget keeps a record of the votes.
     keeps_private = True
 
     def span(self, n_rows: int) -> Span:
@@ -183,7 +183,7 @@ class RenyiPricing(Pricing):
     """Pricing under Renyi DP: admit rows in order, and charge what each of them costs.
 
     A row is begun if the most it can cost fits on top of what the rows before it did cost. Parallel
-    rows are begun together, and cost what the dearest of them does. At order infinity this is basic
+    rows are begun together, and cost what the most expensive does. At order infinity this is basic
     composition of pairs (epsilon, delta), and Gaussian noise costs infinitely much.
     """
 
@@ -224,7 +224,7 @@ class RenyiPricing(Pricing):
     def charge(self, totals: Totals) -> tuple[int, Costs]:
         n_rows = self._priced.n_rows
         if self._priced.is_parallel:
-            charges = _dearest(self._costs)
+            charges = _most_expensive(self._costs)
             return n_rows * self._limits.admit(totals, charges, self._most, 1), charges
         n_rows = self._limits.admit(totals, self._costs, self._most, n_rows)
         return n_rows, {group: cost[:n_rows].sum() for group, cost in self._costs.items()}
@@ -241,7 +241,7 @@ class RenyiPricing(Pricing):
     @cached_property
     def _most(self) -> Costs:
         """The most that what is begun together can cost, per group."""
-        return _dearest(self._most_by_row) if self._priced.is_parallel else self._most_by_row
+        return _most_expensive(self._most_by_row) if self._priced.is_parallel else self._most_by_row
 
     @cached_property
     def _reserved(self) -> tuple[Costs, Costs]:
@@ -267,7 +267,7 @@ class RenyiPricing(Pricing):
         return {group: cost + span.n_answers * answers[group] for group, cost in charges.items()}
 
 
-def _dearest(costs: Costs) -> Costs:
+def _most_expensive(costs: Costs) -> Costs:
     """Return the largest cost of a row per group: parallel composition over disjoint people."""
     return {group: cost.max() if cost.shape else cost for group, cost in costs.items()}
 

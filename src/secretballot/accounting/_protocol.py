@@ -128,9 +128,9 @@ def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
     members = [*ReleaseMechanism.__annotations__, *vars(ReleaseMechanism)]
     missing = [m for m in members if not m.startswith("_") and not hasattr(mechanism, m)]
     if missing or isinstance(mechanism, type):
-        given = repr(mechanism) if isinstance(mechanism, type) else quoted(mechanism)
+        shown = repr(mechanism) if isinstance(mechanism, type) else quoted(mechanism)
         raise TypeError(
-            f"mechanism={given} is not a mechanism"
+            f"mechanism={shown} is not a mechanism"
             + (f" (it has no {missing[0]!r})" if missing else " but a class")
             + "; pass an instance such as GNMax(sigma=40)."
         )

@@ -553,7 +553,7 @@ class Reserving(BudgetHandle):
         return state
 
     def resume(self, id: str, mechanism: ReleaseMechanism) -> Reservation:
-        """Return a reservation of which only the ledger is left, after a crash say.
+        """Return a reservation by its id in the ledger, after a crash say.
 
         Parameters
         ----------

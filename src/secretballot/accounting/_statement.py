@@ -1,4 +1,4 @@
-"""The statement that a data owner signs."""
+"""The statement that a data owner signs: its values, its text and its page."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class PrivacyStatement(Shown):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
-        """Return the statement that `to_dict` gave the values of; ValueError if they are of none.
+        """Build a statement from the values of `to_dict`; ValueError if they are something else.
 
         What the values say is not checked: whoever sends them answers for them.
         """
@@ -178,16 +178,16 @@ class PrivacyStatement(Shown):
                 f"these values have {_named(kind)}, and a statement has {_named(_FORMAT)}: they "
                 "are of something else, or of another version of secretballot."
             )
-        own, names = {**values}, {field.name for field in fields(cls)}
+        attributes, names = {**values}, {field.name for field in fields(cls)}
         for name in _FORMAT:
-            del own[name]
-        if wrong := names.symmetric_difference(own):
+            del attributes[name]
+        if wrong := names.symmetric_difference(attributes):
             raise ValueError(
                 f"a statement has the fields of PrivacyStatement; {sorted(wrong)} are missing or "
                 "unknown."
             )
-        lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
-        return cls(**{**own, **lists})
+        lists = {k: tuple(value) for k, value in attributes.items() if isinstance(value, list)}
+        return cls(**{**attributes, **lists})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``.

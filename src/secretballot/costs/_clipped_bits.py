@@ -126,7 +126,7 @@ class ClippedBits(LabelsMove):
         """Bound the cost of the `begun` labels at known gaps: the least of three bounds.
 
         They are the worst case, the cost of moving all labels as far as possible, and twice the
-        cost of the dearest labels of one ballot, for each of several ballots.
+        cost of the most expensive labels of one ballot, for each of several ballots.
         """
         if begun is None:
             begun = np.ones(state.shape, dtype=bool)

@@ -1,5 +1,4 @@
-"""Renyi divergences of small discrete distributions, noisy bits among them, and bounds between
-the points of a grid.
+"""Renyi divergences of small discrete distributions and noisy bits; bounds between grid points.
 
 Proofs: docs/theory/divergences.md, "Suprema between grid points" and "The noisy bit".
 """
@@ -86,6 +85,7 @@ def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
 
 def largest_divergence(data: Floats, neighbours: Floats) -> Floats:
     """Compute the largest divergence of rows and neighbours, either way: (n_rows, n_orders)."""
+    # Neighbours have shape (n_rows, n_neighbours, n_outcomes); `data` broadcasts against them.
     data = np.broadcast_to(data, neighbours.shape)
     log_p = np.concatenate([data, neighbours], axis=1)
     log_q = np.concatenate([neighbours, data], axis=1)
@@ -97,7 +97,8 @@ def largest_divergence(data: Floats, neighbours: Floats) -> Floats:
 
 
 def largest_log_moment(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute the maximum of (a - 1) D_a(P || Q) over candidates, (n_rows, n, n_outcomes)."""
+    """Compute the largest (a - 1) D_a(P || Q) of each row's candidates."""
+    # Log probabilities have shape (n_rows, n_candidates, n_outcomes).
     # (a - 1) D_a is convex in a: between two orders it lies below its chord. All candidates are
     # evaluated at every tenth order. Between those only the leaders at either end are, and
     # candidates whose chord rises above the leaders.

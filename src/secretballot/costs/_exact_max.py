@@ -82,7 +82,7 @@ class Quadrature:
         return np.asarray(np.log(terms.sum(axis=-1)) + top + np.log(self.step))
 
     def neighbours(self) -> Floats:
-        """Compute those of all neighbours: at i * n_classes + j a ballot moves from i to j."""
+        """Compute log probabilities on all neighbours: at i * n_classes + j, i gives j a ballot."""
         n_rows, n_classes, n_nodes = self._x.shape
         loses = np.exp(log_ndtr(self._x + self._ratio) - self._log_cdf)  # F_i with a ballot less
         gains = np.exp(log_ndtr(self._x - self._ratio) - self._log_cdf)  # F_j with one more
@@ -201,13 +201,14 @@ _BLOCK_VALUES = 2_000_000
 
 
 def several_ballots(log_probabilities: Floats, ratio: float) -> Floats:
-    """Bound the cost for all neighbours who move several ballots, of this weight together."""
+    """Bound the cost if several ballots move, whose weights sum to `ratio` times the noise."""
+    # Winners on the data, (n_rows, n_classes).
     logs = np.sort(log_probabilities, axis=1)
     return bound_from_loss(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio)
 
 
 def bound_from_loss(log_loss: Floats, ratio: float) -> Floats:
-    """Bound the same from the log probability that the likeliest class does not win."""
+    """Bound that cost by the log probability that the likeliest class does not win."""
     shift = float(np.sqrt(2)) * ratio
     log_loss = np.minimum(log_loss, -1e-9)
     # A higher probability never costs less, so it is rounded up to a grid of quantiles.
@@ -420,7 +421,7 @@ def largest_normal(log_rate: Floats) -> Floats:
 
 
 def level_quadrature(counts: Floats, n_classes: int, sigma: float, ratio: float) -> LevelQuadrature:
-    """Set up the integrals of one row of `n_classes`, of which all but `counts` have no votes."""
+    """Set up the integrals of one row of `n_classes`; classes beyond `counts` have no votes."""
     values, multiplicities = np.unique(np.append(counts, 0.0), return_counts=True)
     # The lowest value is the 0 that was added, for all classes without votes; perhaps for none.
     first, *others = multiplicities.tolist()

@@ -182,7 +182,7 @@ class PaddedValues:
 
 
 def larger_value(positive: PaddedValues, negative: PaddedValues) -> PaddedValues:
-    """Bound what follows any outcome, for moves whose outcomes are not told apart; convex."""
+    """Bound what follows any outcome by the larger value at each node, which is convex too."""
     if positive is negative:
         return positive
     return replace(positive, values=np.maximum(positive.values, negative.values))

@@ -248,9 +248,9 @@ def worst_integer_max(
 
 @dataclass(frozen=True)
 class Cells:
-    """First and last of ranges of gaps n_i - n_j and of levels z - n_j; neighbours share ends."""
+    """Ranges of gaps n_i - n_j and of levels z - n_j, in steps; neighbouring cells share ends."""
 
-    gap: tuple[Ints, Ints]
+    gap: tuple[Ints, Ints]  # first and last
     level: tuple[Ints, Ints]
 
     def __getitem__(self, part: slice | NDArray[np.bool_]) -> Cells:
@@ -268,11 +268,11 @@ class Cells:
 
 @dataclass(frozen=True)
 class TailSums:
-    """Probabilities of i and j from each step on, for data and neighbour, at some gaps."""
+    """Probabilities that i, or j, wins from each step on, for data and neighbour, at some gaps."""
 
     gaps: Ints
-    starts: Ints
-    values: Floats
+    starts: Ints  # first step of each gap
+    values: Floats  # (2, 2, n_gaps, n_steps): data and neighbour, i and j
 
     def at(self, gap: Ints, level: Ints) -> Floats:
         row = np.searchsorted(self.gaps, gap)
@@ -312,15 +312,17 @@ class WinnerSearch:
 
     def _all(self) -> Cells:
         """Cover all gaps and levels at which no outcome is negligible."""
-        low, high, more, step = self._low, self._high, self._moved, self._step
+        low, high, moved, step = self._low, self._high, self._moved, self._step
         deep = max(1, self._width // step)
-        gap = np.arange(-2 * high - more, 2 * low + more, self._width)
-        level = np.arange((-high - more) // step - 1, (2 * low + high + 2 * more) // step + 1, deep)
+        gap = np.arange(-2 * high - moved, 2 * low + moved, self._width)
+        level = np.arange(
+            (-high - moved) // step - 1, (2 * low + high + 2 * moved) // step + 1, deep
+        )
         first, begin = (axis.ravel() for axis in np.meshgrid(gap, level))
         last, end = first + self._width, begin + deep
         # Below, "neither" has no probability, and above it has all.
-        within = end * step >= first - low - more
-        within &= begin * step <= np.maximum(last + high, low) + more
+        within = end * step >= first - low - moved
+        within &= begin * step <= np.maximum(last + high, low) + moved
         return Cells((first[within], last[within]), (begin[within], end[within]))
 
     def _bounds(self, cells: Cells, tie_to: int) -> tuple[Floats, Floats, Floats]:
@@ -359,7 +361,7 @@ class WinnerSearch:
         return out[0], out[1]
 
     def _winners(self, gap: Ints, tie_to: int) -> tuple[Ints, Floats]:
-        """Compute the first step of gaps, and i and j from each on, (2, 2, n_gaps, n_steps)."""
+        """Compute the starts and the values of `TailSums`."""
         moved, step, beside = self._moved, self._step, len(_NODES) // 2
         n_steps = (self._low + self._high + 2 * moved) // step + 2 * beside
         # From where one of i and j is always above, as far up as either can be.

@@ -67,7 +67,7 @@ class Move(ABC):
 
 
 class LabelsMove(Move):
-    """Base class: several releases at once, one a label, of which some may not be begun."""
+    """Base class: one release for each label of a row; some of them may not be begun."""
 
     @abstractmethod
     def restrict_labels(self, n_labels: int) -> Move:

@@ -66,7 +66,7 @@ class SquareKernels(NamedTuple):
 
     squares: NDArray[np.intp]
     nodes: slice
-    values: Floats
+    values: Floats  # (n_squares, 4, n_nodes)
 
 
 def _density(t: Floats | float) -> Floats:
@@ -284,7 +284,8 @@ def _margins(curvature: Floats, size: float, z: Floats) -> Floats:
 @lru_cache(maxsize=32)
 def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
     """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction."""
-    # The correction is added to the tent of the noisy bit with shift sqrt(2) `ratio`.
+    # Kernels have shape (n_kernels, 2 * half + 1). The correction is added to the tent of the noisy
+    # bit with shift sqrt(2) `ratio`.
     shift = float(np.sqrt(2)) * ratio
     low, sizes = _cut(ratio, region)
     beyond = region.beyond

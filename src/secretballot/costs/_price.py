@@ -221,7 +221,7 @@ def price_plan(
                 f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
                 "as ConfidentGNMax has."
             )
-    # The members of a level are different people, so the dearest decides.
+    # The members of a level are different people, so the most expensive decides.
     functions: dict[str, tuple[ValueFunction, ...]] = {}
     for group, plan in plans.items():
         level = split_group(group)[0]
@@ -347,7 +347,7 @@ def _limits(
 
 
 def find_most_rows(share: Callable[[int], float], n_rows: int, guess: int = 32) -> int:
-    """Find the most rows, up to `n_rows`, of which the share is at most 1."""
+    """Find the most rows, up to `n_rows`, whose share is at most 1."""
     # The share grows with the rows, about in proportion, so few of them are looked at.
     low, high, guess = 0, n_rows + 1, min(n_rows, guess)
     while high - low > 1:

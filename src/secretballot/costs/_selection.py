@@ -190,7 +190,7 @@ def pure_ratio(epsilon: float) -> float:
 
 
 def draw_noise_factor(number: int) -> float:
-    """Compute the noise of each of `number` draws over that of a single draw."""
+    """Compute the noise of each of `number` draws over that of a draw with the whole width."""
     return float(np.sqrt(number + 2))
 
 

@@ -1,4 +1,4 @@
-"""Plans of a mechanism's rows where mu^2 and deltas add up, as reservations pay for them."""
+"""Prices in mu^2 of whole plans, and of their parts, which are paid, drawn and refunded apart."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class EnsembleFit:
 
     @property
     def is_paid(self) -> bool:
-        """Whether labels were released."""
+        """True if labels were released."""
         return self.pool_labels is not None
 
     def result(self, was_fitted: bool) -> str:

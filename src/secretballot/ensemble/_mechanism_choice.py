@@ -110,7 +110,7 @@ def check_charges(
     """Refuse a mechanism that charges anybody for less than one ballot on every row.
 
     Charges are compared, not the parameters behind them: each level has to pay at least what the
-    dearest level pays for plain ballots. Individual budgets adapt the mechanism later.
+    most expensive level pays for plain ballots. Individual budgets adapt the mechanism later.
     """
     if mechanism.rows != "sequential":
         raise ValueError(

@@ -230,7 +230,7 @@ class Scope:
     """A part of a run that may spend no more than its own epsilon; from `PrivacyAccountant.scope`.
 
     A scope is one fit. The parts of one division of a level (``"level/division/part"``) are the
-    same people in all releases of a scope, which pay what the dearest part does; in every other
+    same people in all releases of a scope. They pay what the most expensive part does; in any other
     division or scope they are other people, and what these cost adds up.
 
     Attributes

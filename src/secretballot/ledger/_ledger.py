@@ -317,8 +317,8 @@ class Ledger:
             )
         check_private_records(rows)
         if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
-            known = NO_LIMIT if mark is None else mark.sequence
-            self._totals = self._totals.or_later(read_totals(rows, at_most=known))
+            added_up = NO_LIMIT if mark is None else mark.sequence
+            self._totals = self._totals.or_later(read_totals(rows, at_most=added_up))
         for _, totals in read_steps(rows, self._totals, at_most):
             self._totals = totals
         self._totals.forget()

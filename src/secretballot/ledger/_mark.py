@@ -51,7 +51,7 @@ class Slots(NamedTuple):
 
 
 def parse_slots(content: bytes) -> Slots:
-    """Parse the contents of a mark, of which one byte more than all slots have is enough."""
+    """Parse the contents of a mark, of which at most one byte beyond all slots is needed."""
     slots = [content[SLOT * place : SLOT * (place + 1)] for place in range(SLOTS)]
     marks: list[tuple[int, int, Mark]] = []
     n_broken = 0

@@ -49,14 +49,14 @@ def place_of(path: str) -> str:
 
 def files_at(recorded: str, path: str) -> list[str]:
     """Return files other than `path` that lie at a recorded place: there, or beside `path`."""
-    identity, _, known = recorded.partition(" ")
+    identity, _, recorded_path = recorded.partition(" ")
     number = identity.partition("@")[0]
     if not number:
         return []
-    names = {known}
+    names = {recorded_path}
     # A folder may be closed to those who list it.
     with suppress(OSError), os.scandir(os.path.dirname(path)) as beside:
-        names |= {each.path for each in beside if str(each.inode()) == number}
+        names |= {file.path for file in beside if str(file.inode()) == number}
     return [
         name
         for name in sorted(filter(os.path.isfile, names - {path, ""}))

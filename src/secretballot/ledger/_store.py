@@ -136,8 +136,8 @@ def same_place(recorded: str, current: str) -> bool:
     old_parts, new_parts = old_place.split("@"), new_place.split("@")
     if len(new_parts) == _SERVER_PARTS:
         return old_parts == new_parts
-    known = [parts for parts in zip(old_parts, new_parts, strict=False) if all(parts)]
-    return all(old == new for old, new in known) and (bool(known) or not any(new_parts))
+    shared = [parts for parts in zip(old_parts, new_parts, strict=False) if all(parts)]
+    return all(old == new for old, new in shared) and (bool(shared) or not any(new_parts))
 
 
 def check_version(version: int) -> None:

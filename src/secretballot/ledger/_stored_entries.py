@@ -151,8 +151,8 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
 def _entry(
     columns: tuple[Any, ...], charges: Iterable[tuple[str, str, float, bytes]]
 ) -> LedgerEntry:
-    """Decode an entry; an exception of `WRONG_VALUES` if no version writes it."""
-    *columns_of_entry, checkpoint, id, event, state, name, child_event, given = columns
+    """Decode an entry; an exception that `naming` converts if no version writes it."""
+    *columns_of_entry, checkpoint, id, event, state, name, child_event, grant = columns
     values = dict(zip(_ENTRY_COLUMNS, columns_of_entry, strict=True))
     check_description(values["mechanism"], of_dict=True)
     check_description(values["note"])
@@ -164,7 +164,7 @@ def _entry(
         **values,
         charges=_costs(charges),
         reservation=None if id is None else Reserved.of_stored(id, event, state),
-        child=None if name is None else Child.of_stored(name, child_event, given),
+        child=None if name is None else Child.of_stored(name, child_event, grant),
         checkpoint=checkpoint,
     )
 

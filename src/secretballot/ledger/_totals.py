@@ -231,9 +231,9 @@ class Totals:
         return self if stored is None else replace(stored, levels=self.levels)
 
     def _check_refundable(self, entry: LedgerEntry) -> None:
-        """Refuse a payment of which some may come back, unless all that its account paid fits.
+        """Refuse a refundable payment if all that its account has paid does not fit the limits.
 
-        From a larger sum the difference would lose what others have paid to rounding.
+        A refund from a larger sum would lose what others have paid to rounding.
         """
         if entry.is_refundable:
             account = entry.child.account if entry.child else ""

@@ -119,11 +119,11 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
         id, event, state = entry.reservation.stored()
         exported["reservation"] = {"id": id, "event": event, "state": json.loads(state)}
     if entry.child is not None:
-        name, child_event, given = entry.child.stored()
+        name, child_event, grant = entry.child.stored()
         exported["child"] = {
             "path": name,
             "event": child_event,
-            "given": json.loads(given) if given else None,
+            "given": json.loads(grant) if grant else None,
         }
     return exported
 

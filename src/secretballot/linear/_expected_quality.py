@@ -78,12 +78,12 @@ def expected_quality(signal: float, response: Response) -> str:
             f"{start} were often worse than the mean: {score} was at most {prospect.most:.0%} of "
             "that without noise, and often below 0."
         )
-    kept = f"{prospect.least:.0%} to {prospect.most:.0%}"
+    share = f"{prospect.least:.0%} to {prospect.most:.0%}"
     if prospect.least == prospect.most:
-        kept = f"about {prospect.least:.0%}"
+        share = f"about {prospect.least:.0%}"
     lost = "" if math.isnan(prospect.loss) else f", and lost up to {prospect.loss:.3f} of accuracy"
     return (
-        f"{start} kept {kept} of the {score} that they have without noise{lost}. Other "
+        f"{start} kept {share} of the {score} that they have without noise{lost}. Other "
         "tables differ."
     )
 

@@ -133,7 +133,7 @@ def _column_bins(
 
 
 def _are_integers(people: Floats, edges: Floats, n_others: float) -> bool:
-    """Return whether released numbers of people are clearly those of a column of integers."""
+    """Test if released numbers of people are clearly those of a column of integers."""
     has_integer = np.append(np.ceil(edges[:-2]) < edges[1:-1], True)
     if has_integer.mean() > _MOST_WITH_INTEGER:
         return False

@@ -404,7 +404,7 @@ class Mechanism(ABC):
         return parameters
 
 
-def as_table(counts: ArrayLike, wanted: str) -> NDArray[Any]:
+def as_table(counts: ArrayLike, expected: str) -> NDArray[Any]:
     check_unmasked("counts", counts)
     if hasattr(counts, "toarray"):
         raise ValueError("counts is a sparse matrix; pass counts.toarray().")
@@ -414,7 +414,7 @@ def as_table(counts: ArrayLike, wanted: str) -> NDArray[Any]:
         raise ValueError("counts has rows of different lengths; pass a table.") from error
     if table.ndim != 2 or table.shape[1] == 0:
         problem = f"has shape {table.shape}" if table.ndim else f"is of {type(counts)}"
-        raise ValueError(f"counts {problem}; pass {wanted}.")
+        raise ValueError(f"counts {problem}; pass {expected}.")
     if table.dtype.kind not in "biuf":
         raise ValueError(f"counts has dtype {table.dtype}; pass numbers.")
     return table

@@ -27,7 +27,7 @@ class RoundRobin(Mechanism):
     """A mechanism whose ballots take turns, so that each pays for the rows it voted on.
 
     The ballots of a level are divided into `n_parts` parts; in every row `n_present` of them vote,
-    in a circle. The spending of a level is that of its dearest part, added up over divisions.
+    in a circle. A level has spent what its most expensive part has, added up over divisions.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RoundRobin(Mechanism):
     The counts passed to the accountant hold only the ballots whose turn it is, by `participation`.
 
     A level that takes turns must have ``ballots=1``: with several ballots a person may be in
-    several parts, and the dearest part does not always cover that on known votes.
+    several parts, and the most expensive part does not always cover that on known votes.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""What people read of a ledger: the command line, its tables and pages."""
+"""Reports on a ledger for people: the command line, its tables and pages."""

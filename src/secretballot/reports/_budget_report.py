@@ -72,8 +72,8 @@ def explained_interrupts(
     except KeyboardInterrupt:
         scope = estimator._fit_scope()
         charge = _charge_text(estimator.accountant, None if scope == before else scope)
-        kept = result() or "gave no model, and the estimator is as it was"
-        message = f"the fit was interrupted: it {kept}; {charge}."
+        outcome = result() or "gave no model, and the estimator is as it was"
+        message = f"the fit was interrupted: it {outcome}; {charge}."
         raise KeyboardInterrupt(message) from None
 
 

@@ -95,9 +95,9 @@ def _drop_output() -> None:
 class _Parser(argparse.ArgumentParser):
     """Parser whose errors quote no argument that looks like a URL: it may hold a password."""
 
-    def __init__(self, given: Sequence[str], **options: Any) -> None:
+    def __init__(self, words: Sequence[str], **options: Any) -> None:
         super().__init__(**options)
-        urls = filter(_is_secret, given)
+        urls = filter(_is_secret, words)
         # Errors quote parts of arguments, and escape some letters.
         self._hidden = {part for url in urls for part in re.split(r"[=\s'\"\\]+", url) if part}
 
@@ -115,8 +115,8 @@ def _is_secret(argument: str) -> bool:
     return is_url(argument) or is_url(argument.partition("=")[2])
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    new_parser = partial(_Parser, given)
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    new_parser = partial(_Parser, words)
     parser = new_parser(
         prog="secretballot", description="Differentially private learning by voting."
     )
@@ -169,15 +169,15 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse a command; the ledger may follow `--html` as well."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = _parser(given)
-    options = parser.parse_args(given)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser(words)
+    options = parser.parse_args(words)
     if getattr(options, "file", "") is None:
         if not options.html:
             parser.error("the following arguments are required: FILE")
         options.file, options.html = options.html, STANDARD_OUTPUT
     places = [getattr(options, name, None) or "" for name in ("file", "url")]
-    if urls := list(filter(_is_secret, given))[sum(map(_is_secret, places)) :]:
+    if urls := list(filter(_is_secret, words))[sum(map(_is_secret, places)) :]:
         parser.error(urls[0])
     return options
 

@@ -264,12 +264,12 @@ def verify(ledger: Ledger, options: argparse.Namespace) -> None:
     print(f"{result}: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
-def _place_of(asked: str, places: Mapping[str, int], ledger: Ledger) -> int:
+def _place_of(head: str, places: Mapping[str, int], ledger: Ledger) -> int:
     """Return the entry of a head, as N:DIGEST or DIGEST; LedgerError if it is not in the ledger."""
-    number, colon, digest = asked.strip().lower().rpartition(":")
+    number, colon, digest = head.strip().lower().rpartition(":")
     if len(digest) < _DIGEST_LENGTH:
         raise LedgerError(
-            f"--head {asked}: a digest has {_DIGEST_LENGTH} letters, and this has "
+            f"--head {head}: a digest has {_DIGEST_LENGTH} letters, and this has "
             f"{len(digest)}. Give it whole, as in the statement: entries can be made up whose "
             "digests begin alike."
         )
@@ -281,7 +281,7 @@ def _place_of(asked: str, places: Mapping[str, int], ledger: Ledger) -> int:
         )
     if colon and number != str(place):
         raise LedgerError(
-            f"--head {asked}: in the ledger {ledger.name!r} this is the digest of entry {place}, "
+            f"--head {head}: in the ledger {ledger.name!r} this is the digest of entry {place}, "
             f"not of entry {number!r}. Number and digest are not of one statement, or one of them "
             "was altered."
         )

@@ -134,7 +134,7 @@ class ColumnSchema:
         return cls(name, "number" if number else "text", exact, dtype, days=days, nullable=nullable)
 
     def is_read_unchanged(self, X: NDArray[Any]) -> bool:
-        """Return whether an array of numbers needs no conversion, but to the order of C."""
+        """Test if an array of numbers needs no conversion except to C order."""
         if X.dtype != self.dtype or X.dtype.itemsize > 8:
             return False
         if X.dtype.kind == "f":

@@ -18,7 +18,7 @@ _REMEDY = (
 
 
 def check_table_kinds(X: Any, X_public: Any) -> None:
-    """Refuse two tables of which one holds numbers, and the other texts.
+    """Refuse a table of numbers beside a table of texts.
 
     A private column beside public numbers is refused if not one of its cells can be read as a
     number. Other misfits are left to the noisy check of public rows.

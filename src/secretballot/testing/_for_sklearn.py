@@ -62,10 +62,10 @@ def for_sklearn(estimator: E) -> E:
     defaults = {"target_bounds": _TARGETS, "random_state": 0, **noise}
     missing = {name for name in defaults.keys() & parameters if parameters[name] is None}
     budget = quietly(PrivacyAccountant, epsilon=_BUDGET, delta=1e-5)
-    own = {"accountant": budget, "reservation": None}
+    payment = {"accountant": budget, "reservation": None}
     copy.set_params(
         **{name: defaults[name] for name in missing},
-        **{name: own[name] for name in own.keys() & parameters},
+        **{name: payment[name] for name in payment.keys() & parameters},
     )
     checked: E = _class_of(type(copy))(**copy.get_params(deep=False))
     return checked

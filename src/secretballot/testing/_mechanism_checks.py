@@ -310,9 +310,12 @@ def check_charges_pass_the_filter(example: MechanismExample) -> None:
         same = np.array_equal(outcomes, laws[1].outcomes)
         assert same, "the stated law names the same outcomes on neighbouring data"
         rows = zip(*votes, *(law.log_probabilities for law in laws), strict=True)
-        for here, neighbour, log_p, log_q in rows:
-            for known in (None, here, neighbour) if charges_known(mechanism, votes[0]) else (None,):
-                counts = None if known is None else np.tile(known, (len(outcomes), 1))
+        is_known = charges_known(mechanism, votes[0])
+        for row, neighbour, log_p, log_q in rows:
+            for charged_votes in (None, row, neighbour) if is_known else (None,):
+                counts = None
+                if charged_votes is not None:
+                    counts = np.tile(charged_votes, (len(outcomes), 1))
                 charged = mechanism.cost(outcomes, counts, n_columns=count_columns(votes[0]))
                 paid = (charged[group] for group in groups_paid(pair.group, charged))
                 cost = sum(paid, RenyiCost.zero())
@@ -320,7 +323,7 @@ def check_charges_pass_the_filter(example: MechanismExample) -> None:
                     raise NotApplicable("with a delta of its own there is no moment to bound")
                 covered = _covers(cost, log_p, log_q) and _covers(cost, log_q, log_p)
                 promise = "what outcomes are charged, each its own, covers what they reveal"
-                case = "in the worst case" if known is None else f"on the votes {known}"
+                case = "in the worst case" if counts is None else f"on the votes {charged_votes}"
                 assert covered, f"{promise}; not {case}"
 
 

@@ -237,7 +237,7 @@ def class_signal(probability: float, n_classes: int, n_rows: int) -> float:
 def is_useful(
     mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, *, learns: bool
 ) -> bool:
-    """Return True if unanimous votes survive, or are enough evidence for a student, or unknown."""
+    """Return True if unanimous votes survive or teach a student enough; also if unknown."""
     probability = survival(mechanism, plan, n_columns, n_rows)
     if probability is None or probability >= MIN_SURVIVAL:
         return True

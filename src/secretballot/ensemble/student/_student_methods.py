@@ -102,13 +102,13 @@ class StudentMethods:
         """Return the student's predictions for private rows; its check on public rows runs once."""
         self._check_student()
         assert self._row_schema is not None  # a student has public rows
-        kept: dict[int | str, RowCalls] = vars(self).setdefault("_student_calls", {})
-        calls, schema = kept.get(rows_per_call), self._row_schema
+        calls_by_size: dict[int | str, RowCalls] = vars(self).setdefault("_student_calls", {})
+        calls, schema = calls_by_size.get(rows_per_call), self._row_schema
         if calls is None or calls.model.estimator is not self.student_:
             student, name = self.to_student(), f"{type(self).__name__}.predict"
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
-            kept[rows_per_call] = calls
+            calls_by_size[rows_per_call] = calls
         return PrivatePredictor(schema, calls, calls)
 
     def _check_student(self) -> None:

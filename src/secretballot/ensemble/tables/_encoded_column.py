@@ -60,7 +60,7 @@ class EncodedColumn:
 
     @property
     def has_missing(self) -> bool:
-        """Whether missing cells have an indicator: those of columns with missing public cells."""
+        """True if missing cells have an indicator, as in columns with missing public cells."""
         return bool(self.schema.nullable)
 
     def names(self) -> list[str]:

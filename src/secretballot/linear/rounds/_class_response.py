@@ -53,7 +53,7 @@ class ClassResponse(ClassifierResponse):
         return len(self.classes) == 2
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
-        """Return whether pairs are asked by default: with few rounds noise would hide them."""
+        """Decide if pairs are searched by default: noise hides them if there are few rounds."""
         return n_rounds >= _FEWEST_PAIR_ROUNDS
 
     @property

@@ -43,7 +43,7 @@ class NumberResponse(Response):
         return True
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
-        """Return whether pairs are asked by default: noise would hide them in a weak signal."""
+        """Decide if pairs are searched by default: noise hides them if the signal is weak."""
         return signal >= _PAIR_SIGNAL
 
     @property

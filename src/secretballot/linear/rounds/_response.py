@@ -93,7 +93,7 @@ class Response(ABC):
         return False
 
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
-        """Return whether pairs of columns are asked by default: noise may hide all of them."""
+        """Decide if pairs of columns are searched by default: noise may hide all of them."""
         return False
 
     @property
@@ -111,7 +111,7 @@ class Response(ABC):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether numbers of public rows get piecewise linear effects instead of bins."""
+        """True if numbers of public rows get piecewise linear effects instead of bins."""
         return False
 
     @property

@@ -68,8 +68,8 @@ class ScoreEquation:
         limits = reference.design.residual_limits(plan.features.norm)
         direction_scores = reference.design.decision(direction, 0.0)
         products = [
-            residuals.score_products(reference.probabilities(asked), limits, direction_scores)
-            for asked in rounds
+            residuals.score_products(reference.probabilities(at_release), limits, direction_scores)
+            for at_release in rounds
         ]
         return cls(
             released,
