@@ -168,7 +168,7 @@ bars.axhline(0.5, color="black", linewidth=0.8, linestyle="--")
 bars.set_xticks(place, list(scores))
 bars.set(ylim=(0.4, 0.9), ylabel="balanced accuracy", title="what five were good for")
 bars.legend(loc="upper right")
-figure.suptitle("Votes on every fact get dear; votes on sets don't")
+figure.suptitle("Votes on every fact get expensive; votes on sets don't")
 plt.show()
 
 # %%
