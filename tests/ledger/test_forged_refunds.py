@@ -341,7 +341,7 @@ def test_plans_of_earlier_versions_bring_nothing_back_once_they_were_begun(name)
     """At order infinity they were paid for as one pair, of which no part is the price of a row."""
     levels = {"strict": 2.0, "generous": 2.0}
     vote = GNMax(sigma=40, weight=dict.fromkeys(levels, 1.0))
-    accountant = PrivacyAccountant(levels, 1e-5, order=math.inf, ledger=name)
+    PrivacyAccountant(levels, 1e-5, order=math.inf, ledger=name)
     described = json.dumps(vote.describe(), sort_keys=True)
     pair = RenyiCost.from_epsilon_delta(0.8, 2e-6)
     charges = dict.fromkeys(levels, (2e-6, pair.curve.tobytes()))
