@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,8 @@ from tests.attacks._paired_runs import Desk, Kind, Left
 
 import secretballot as sb
 from secretballot.accounting import publish_epsilon
+from secretballot.ensemble import _ensemble_run
+from secretballot.inspection import show_progress
 from secretballot.measures import (
     confusion_private,
     private_quantiles,
@@ -211,6 +214,29 @@ def refused(desk: Desk, data: Data) -> Left:
     return Left([model])
 
 
+def press_in_rounds(task: str, n_done: int, n_total: int | None) -> None:
+    """Press Ctrl-C after two rounds."""
+    if (task, n_done) == ("ask private rows", 2):
+        raise KeyboardInterrupt
+
+
+def interrupted(make: Callable[[Any], Any], form: str) -> Kind:
+    """Return what is left of a fit in which Ctrl-C was pressed, and the message."""
+
+    def run(desk: Desk, data: Data) -> Left:
+        model, pool = make(desk.accountant()), sb.PublicData(public_rows(form))
+        match = "the fit was interrupted.*% of the budget was charged"
+        with (
+            show_progress(press_in_rounds),
+            mock.patch.object(_ensemble_run, "fit_student", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt, match=match) as interrupt,
+        ):
+            model.fit(data.X, data.targets, X_public=pool)
+        return Left([model], [str(interrupt.value)])
+
+    return Kind(run, rows(form))
+
+
 def of_child(desk: Desk, data: Data) -> Left:
     """Fit a model with a part of a budget."""
     accountant = desk.accountant()
@@ -295,6 +321,22 @@ ANSWERS = {
     "refused fit": Kind(refused, rows()),
 }
 EXCUSED = {"published epsilon": published_epsilon()}
+INTERRUPTED = {
+    "interrupted rounds": interrupted(
+        lambda budget: sb.PrivateLogisticRegression(classes=[0, 1], accountant=budget), "frame"
+    ),
+    "interrupted student": interrupted(
+        lambda budget: sb.PrivateTeacherEnsemble(
+            DecisionTreeClassifier(max_depth=2, random_state=0),
+            n_teachers=8,
+            mechanism=sb.GNMax(sigma=2.0),
+            student=DecisionTreeClassifier(max_depth=2, random_state=0),
+            classes=[0, 1],
+            accountant=budget,
+        ),
+        "array",
+    ),
+}
 #: Rows through a user's function, which may round by their number.
 ROWS = {
     "scores of a student, any cells": student_scores(),

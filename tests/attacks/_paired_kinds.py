@@ -23,6 +23,7 @@ KINDS: dict[str, Kind] = {
     **parts.PARTS,
     **parts.ROWS,
     **parts.PRODUCTS,
+    **answers.INTERRUPTED,
 }
 #: Kinds that leave traces, of which each shows that an exception is needed.
 EXCUSED: dict[str, Kind] = {**fits.EXCUSED, **answers.EXCUSED}

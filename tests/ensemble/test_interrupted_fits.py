@@ -1,5 +1,6 @@
 """Ctrl-C in a fit of several releases: one sentence, everything settled, and labels kept."""
 
+import re
 import signal
 import sqlite3
 
@@ -115,6 +116,17 @@ def test_ctrl_c_at_each_entry(name, press_at, tmp_path):
                 with pytest.raises(NotFittedError):
                     check_is_fitted(model)
     assert n_entries == len(accountant.entries()) > 1
+
+
+@pytest.mark.filterwarnings("ignore:accounting='data_dependent'")
+def test_a_charge_that_depends_on_the_votes_is_not_told(press_at, tmp_path):
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant(8.0, 1e-5, accounting="data_dependent", ledger=path)
+    press_at(2)
+    with pytest.raises(KeyboardInterrupt, match="kept in pool_labels_.*depends on the") as error:
+        ensemble(accountant).fit(X, y, X_public=PublicData(POOL))
+    assert accountant.entries()[-1].charges
+    assert not re.search(r"%|\d", str(error.value))
 
 
 def test_an_answer_to_the_user_is_that_of_the_call(press_at, tmp_path):

@@ -13,6 +13,7 @@ from tests.ledger._forging import forging
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, price_plan
 from secretballot.accounting._report import replay
+from secretballot.costs._cost import RenyiCost
 from secretballot.ledger._entry import Grant
 from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
@@ -334,6 +335,33 @@ def test_a_reservation_that_somebody_made_for_nothing_is_not_drawn(name, order):
     with pytest.raises(LedgerError, match="pays for 20 rows, and too little.*by hand"):
         opened.release(VOTE, tied(3), reservation=forged)
     opened.release(VOTE, tied(3), reservation=reservation)
+
+
+def test_plans_of_earlier_versions_bring_nothing_back_once_they_were_begun(name):
+    """At order infinity they were paid for as one pair, of which no part is the price of a row."""
+    levels = {"strict": 2.0, "generous": 2.0}
+    vote = GNMax(sigma=40, weight=dict.fromkeys(levels, 1.0))
+    PrivacyAccountant(levels, 1e-5, order=math.inf, ledger=name)
+    described = json.dumps(vote.describe(), sort_keys=True)
+    pair = RenyiCost.from_epsilon_delta(0.8, 2e-6)
+    charges = dict.fromkeys(levels, (2e-6, pair.curve.tobytes()))
+    begun, untouched = ("b" * 32, "[[[100, null]], {}, 0]"), ("u" * 32, "[[[100, null]], {}, 0]")
+    with forging(name) as forger:
+        for id, state in (begun, untouched):
+            words = {"mechanism": described, "scope_id": id, "charges": charges}
+            forger.append(reservation=(id, "reserve", state.format(0)), **words)
+        id, state = begun
+        drawn = (id, "draw", state.format(50))
+        forger.append(reservation=drawn, n_rows=50, mechanism=described, scope_id=id)
+    opened = PrivacyAccountant.open(name)
+    assert [part.amount for part in opened.spent().values()] == pytest.approx([1.6, 1.6])
+    for id, _ in (begun, untouched):
+        reservation = opened.resume(id, vote)
+        with pytest.raises(LedgerError, match="as one plan at order=inf, which was removed"):
+            opened.release(vote, tied(3), reservation=reservation)
+        opened.settle(reservation)
+    assert [part.amount for part in opened.spent().values()] == pytest.approx([0.8, 0.8])
+    replay(opened._ledger)
 
 
 def in_sum(group, mu2):

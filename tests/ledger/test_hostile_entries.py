@@ -14,7 +14,7 @@ from tests.ledger._forging import forging
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, PrivacyStatement, RenyiCost
 from secretballot.accounting._report import replay
-from secretballot.ledger._budget import Scope
+from secretballot.ledger._budget import Budget, Scope
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._transfer import export
 from secretballot.mechanisms import GNMax
@@ -192,6 +192,23 @@ def test_removed_kinds_are_refused_at_a_checkpoint_too(tmp_path):
         opened.execute(trigger)
     with pytest.raises(LedgerError, match="entry 1 is of a kind of child budget that was removed"):
         PrivacyAccountant.open(path)
+
+
+@pytest.mark.parametrize("order", ["gaussian", math.inf])
+def test_budgets_of_removed_kinds_are_refused_in_one_sentence(tmp_path, capsys, monkeypatch, order):
+    path = str(tmp_path / "budget.ledger")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Budget, "is_sensitive", False)
+        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order=order, ledger=path)
+    reason = f"it charges what the actual votes cost at order={order!r}, a kind of budget that was"
+    message = f"The ledger {path!r} can't be used: {reason} removed, and only the version"
+    with pytest.raises(LedgerError, match=re.escape(message)):
+        PrivacyAccountant.open(path)
+    for command in ("show", "verify", "replay", "statement"):
+        assert main(["ledger", command, path]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count(". ") == 0
 
 
 @pytest.mark.parametrize("n_rows", [-5, 0.5, 2**63 - 1])

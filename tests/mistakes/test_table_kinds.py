@@ -64,7 +64,18 @@ MISTAKES = (
     kinds("texts beside an array of numbers", TEXTS, COUNTS, (logistic, numbers, teachers)),
     kinds("objects beside a sparse matrix", TEXTS.to_numpy(object), sparse.csr_array(COUNTS)),
     kinds("a column of texts beside a sparse matrix", TEXTS[0], sparse.csr_array(COUNTS)),
-    kinds("a list of texts beside numbers", TEXTS[0].tolist(), COUNTS),
+    Mistake(
+        "a list of texts beside numbers, which it is by every private cell",
+        "tables of two kinds.*Nothing was released or spent.*make_pipeline.*NOT FOR PUBLICATION",
+        data={"X": TEXTS[0].tolist(), "X_public": PublicData(COUNTS)},
+        models=(teachers,),
+    ),
+    Mistake(
+        "a private list with a short row",
+        "^X has a row that is not a list of 3 cells.*NOT FOR PUBLICATION",
+        data={"X": [*PRIVATE_COUNTS[1:].tolist(), [1.0]], "X_public": PublicData(COUNTS)},
+        models=(logistic, teachers),
+    ),
     kinds("numbers beside a column of texts", PRIVATE_COUNTS, COMMENTS, settings=OF_TEXTS),
     kinds(
         "a sparse matrix beside a column of texts",

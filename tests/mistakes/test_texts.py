@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from tests.mistakes._mistake import LABELS, N_PUBLIC, N, teachers
 
 from secretballot import PrivacyAccountant, PublicData
+from secretballot._base._errors import NOT_FOR_PUBLICATION
 
 _RNG = np.random.default_rng(0)
 WORDS = np.array(["good bad", "great awful", "fine poor"])
@@ -74,6 +75,7 @@ def test_missing_texts_are_refused_by_predictions_and_scores(fitted, kind, ask):
         getattr(fitted, ask)(X, **arguments)
     assert len(fitted.accountant.entries()) == before
     assert f"X.{fill}('')" in str(error.value)
+    assert NOT_FOR_PUBLICATION in str(error.value)
     getattr(fitted, ask)(getattr(X, fill)(""), **arguments)
 
 
@@ -89,6 +91,12 @@ def test_tables_are_refused_by_models_of_texts(fitted, kind, ask):
     with pytest.raises(ValueError, match=message):
         getattr(fitted, ask)(X, **arguments)
     assert len(fitted.accountant.entries()) == before
+
+
+def test_a_series_of_numbers_is_refused_with_a_mark(fitted):
+    """One text among them would make it a series of objects, which is read."""
+    with pytest.raises(ValueError, match="a column of numbers.*NOT FOR PUBLICATION"):
+        fitted.score_private(pd.Series(np.arange(N)), LABELS, share=0.01)
 
 
 def test_the_remedy_of_a_table(fitted):

@@ -210,7 +210,17 @@ class RenyiPricing(Pricing):
         return self._cost(span)
 
     def refund(self, span: Span, paid: Costs) -> Costs:
+        if self.has_infinite_rows:
+            return {}  # of a plan of an earlier version, which was begun
         return self._cost(span)  # all of it comes back
+
+    @property
+    def has_infinite_rows(self) -> bool:
+        """True at order infinity, where Gaussian noise has no price."""
+        if self._limits.budget.kind != "pairs":
+            return False
+        costs = (cost for part in self._reserved for cost in part.values())
+        return any(math.isinf(float(cost.at(math.inf))) for cost in costs)
 
     def admit(self, totals: Totals) -> None:
         first = {group: cost[:1] if cost.shape else cost for group, cost in self._most.items()}

@@ -15,7 +15,13 @@ from secretballot._base._errors import BudgetExceededError, LedgerError
 from secretballot._base._numbers import MOST_ROWS, check_integer, check_size, number_of_rows, quoted
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
-from secretballot.accounting._pricing import PricedRows, Pricing, Span, answered_rows
+from secretballot.accounting._pricing import (
+    PricedRows,
+    Pricing,
+    RenyiPricing,
+    Span,
+    answered_rows,
+)
 from secretballot.accounting._protocol import (
     ReleaseMechanism,
     check_mechanism,
@@ -548,6 +554,12 @@ class Reserving(BudgetHandle):
         ):
             return state  # (prices of mechanisms with turns depend on the rows)
         pricing = self._pricing_of(reservation, 1)
+        if isinstance(pricing, RenyiPricing) and pricing.has_infinite_rows:
+            raise LedgerError(
+                f"The reservation {reservation.id!r} was paid for as one plan at order=inf, which "
+                "was removed, and only the version that wrote it draws from it. Nothing was "
+                "released."
+            )
         check_prices(pricing, self._ledger.reservation(reservation.id))
         n_checked[reservation.id] = len(state.plans)
         return state

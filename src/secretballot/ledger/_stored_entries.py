@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -84,6 +85,13 @@ def read_header(rows: Rows) -> Header:
             "ORDER BY position"
         )
     )
+    if accounting == "data_dependent" and any(
+        level.order in (GAUSSIAN, math.inf) for level in levels
+    ):
+        raise LedgerError(
+            f"it charges what the actual votes cost at order={levels[0].order!r}, a kind of budget "
+            "that was removed, and only the version that wrote it reads it"
+        )
     budget = Budget(
         levels=levels,
         unit=unit,

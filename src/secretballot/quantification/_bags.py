@@ -321,7 +321,7 @@ def _check_no_labels(codes: Integers, labels: NDArray[np.generic]) -> None:
 
 
 def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, ArrayLike]:
-    library = container_kind(X)
+    library = container_kind(X, "X")
     if library not in ("pandas", "polars"):
         raise ValueError(
             f"groups={column!r} names a column, but X is of type {type(X).__name__} and has no "

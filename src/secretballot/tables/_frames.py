@@ -21,7 +21,7 @@ from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
 
 
-def container_kind(X: Any) -> str:
+def container_kind(X: Any, table_name: str = "X_public") -> str:
     """Return the kind of a table (see `RowSchema.container`); empty for tables without types."""
     for name in ("pandas", "polars"):
         package = sys.modules.get(name)
@@ -30,7 +30,7 @@ def container_kind(X: Any) -> str:
         if package is not None and isinstance(X, package.Series):
             return "column"
     if isinstance(X, list | tuple):
-        return _container_of_list(X)
+        return _container_of_list(X, table_name)
     if issparse(X):
         return "numbers" if X.dtype.kind in "biuf" else ""
     if not isinstance(X, np.ndarray):
@@ -40,13 +40,13 @@ def container_kind(X: Any) -> str:
     return "numbers" if X.dtype.kind in "biuf" else "objects" if X.ndim == 2 else ""
 
 
-def _container_of_list(X: Sequence[Any]) -> str:
+def _container_of_list(X: Sequence[Any], table_name: str) -> str:
     if all(isinstance(row, str) for row in X):
         return "list"
     cells = [row for row in X if isinstance(row, list | tuple | np.ndarray)]
     if len(cells) < len(X) or {np.ndim(row[0] if len(row) else [[]]) for row in cells} != {0}:
         return ""  # dictionaries, images: such lists have no types
-    return "numbers" if public_table(X, "X_public").dtype.kind in "biuf" else "objects"
+    return "numbers" if public_table(X, table_name).dtype.kind in "biuf" else "objects"
 
 
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
@@ -86,7 +86,7 @@ def _check_kind(X: ArrayLike, name: str) -> None:
 
 def dense_columns(X: Any) -> Any:
     """Make sparse columns of pandas dense, except those that scikit-learn reads: numbers and 0."""
-    if container_kind(X) != "pandas":
+    if isinstance(X, list | tuple) or container_kind(X) != "pandas":
         return X
     dense = {
         name: dense_type(dtype)

@@ -169,7 +169,10 @@ class RowSchema:
         table, misfits = self.read(X, name)
         if not self.shape and self.container and self.columns[0].kind == "text":
             if column_cells(X).dtype.kind in "biufc":
-                raise ValueError(f"{name} is a column of numbers, and the fit had one of texts.")
+                raise ValueError(
+                    f"{name} is a column of numbers, and the fit had one of texts. "
+                    f"{NOT_FOR_PUBLICATION}"
+                )
             if misfits:
                 (missing,) = misfits.values()
                 raise ValueError(

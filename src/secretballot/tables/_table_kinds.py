@@ -23,14 +23,16 @@ def check_table_kinds(X: Any, X_public: Any) -> None:
     A private column beside public numbers is refused if not one of its cells can be read as a
     number. Other misfits are left to the noisy check of public rows.
     """
-    kinds = container_kind(X), container_kind(X_public)
+    kinds = container_kind(X, "X"), container_kind(X_public)
     if "" in kinds:
         return
     is_single = [kind in ("column", "list") for kind in kinds]
     if is_single[0] != is_single[1] or (issparse(X) and kinds[1] != "numbers"):
+        # One cell that is no text makes a list of texts another kind.
+        mark = f" {NOT_FOR_PUBLICATION}" if isinstance(X, list | tuple) else ""
         raise ValueError(
             f"X and X_public are tables of two kinds: X is {_described(X)}, and X_public is "
-            f"{_described(X_public)}. Nothing was released or spent. {_REMEDY}"
+            f"{_described(X_public)}. Nothing was released or spent. {_REMEDY}{mark}"
         )
     if kinds[1] != "numbers" or kinds[0] == "numbers":
         return
