@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from secretballot import PrivateTeacherEnsemble, load_adult
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble._target import as_target
+from secretballot.ensemble._votes import GroupTally, ask
 
 N_PRIVATE, N_PUBLIC = 37_222, 7_000
 CACHE = Path(os.environ.get("SECRETBALLOT_OUTPUT", Path(__file__).resolve().parents[2] / "output"))
@@ -34,7 +35,10 @@ def adult_votes(n_teachers: int = 250, seed: int = 0, n_trees: int = 100) -> NDA
     teacher = make_pipeline(MinMaxScaler(), RandomForestClassifier(n_estimators=n_trees))
     ensemble = PrivateTeacherEnsemble(teacher, n_teachers, n_jobs=2, random_state=seed)
     ensemble.fit(X[private], y[private])
-    votes = collect_votes(ensemble._teachers, X[public], ensemble.classes_, n_jobs=2)["*"]
+    classes = ensemble.classes_
+    counting = as_target(classes).counting
+    cast = ask(ensemble._teachers, X[public], classes, counting, n_jobs=2)
+    votes = GroupTally(counting).add_up(cast).votes["*"]
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, votes=votes, truth=y[public])
     return votes

@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 from tests.linear.test_neighbours import asked, furthest
 from tests.schema.test_row_schema import CELLS
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent
 from secretballot.ensemble._target import as_target
-from secretballot.ensemble._votes import collect_votes
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import GNMax
 from secretballot.tables._row_schema import RowSchema

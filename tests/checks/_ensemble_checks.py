@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from tests._quietly import quietly
 from tests.checks._ensemble_draws import ensemble_draws
 from tests.checks._promises import expect_refusal
+from tests.ensemble._votes import collect_votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 from secretballot.testing import Audit, Neighbours, audit_epsilon
 from secretballot.testing._audit import claimed_cost

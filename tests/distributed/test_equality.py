@@ -14,6 +14,7 @@ from tests.distributed._parts import (
     split,
     table,
 )
+from tests.ensemble._votes import collect_votes
 
 from secretballot import (
     PrivateLinearRegression,
@@ -21,7 +22,7 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.ensemble._votes import GroupTally, collect_votes
+from secretballot.ensemble._votes import GroupTally
 from secretballot.tables import PrivateParts
 from secretballot.tables._buckets import Buckets
 

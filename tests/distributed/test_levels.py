@@ -17,6 +17,7 @@ from tests.distributed._parts import (
     split,
     table,
 )
+from tests.ensemble._votes import collect_votes
 
 from secretballot import (
     PrivacyAccountant,
@@ -28,7 +29,7 @@ from secretballot import (
     Weighting,
 )
 from secretballot.ensemble import PrivateChoice
-from secretballot.ensemble._votes import GroupTally, collect_votes
+from secretballot.ensemble._votes import GroupTally
 from secretballot.tables import PrivateParts, _buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -5,11 +5,11 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.ensemble._public_rows import types_learned
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
 pandas = pytest.importorskip("pandas")

@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.ensemble._votes import collect_votes
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
 CLASSES = [0, 1]

@@ -5,9 +5,9 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._votes import collect_votes
 
 QUERIES = np.random.default_rng(5).normal(size=(40, 2), scale=3)
 

@@ -13,10 +13,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
 N, N_TEACHERS = 160, 16

@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from tests._programs import run_python
+from tests.ensemble._votes import collect_votes
 
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teacher_ballots import ConstantTeacher
 from secretballot.ensemble._teachers import Shard, train_teacher
-from secretballot.ensemble._votes import batches, collect_votes
+from secretballot.ensemble._votes import batches
 
 CLASSES = np.array([0, 1])
 

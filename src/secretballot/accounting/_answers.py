@@ -59,12 +59,12 @@ def check_amount(
 def answer_scope(accountant: PrivacyAccountant, epsilon: Cap, share: Share) -> Scope:
     """Open the scope of one answer; refuse an amount that exceeds what is left."""
     scope = accountant.scope(epsilon, share=None if isinstance(share, str) else share)
-    check_cap(accountant, scope)
+    check_within_budget(accountant, scope)
     accountant.check_left(scope)
     return scope
 
 
-def check_cap(accountant: PrivacyAccountant, scope: Scope) -> None:
+def check_within_budget(accountant: PrivacyAccountant, scope: Scope) -> None:
     """Refuse an epsilon above that of the whole budget."""
     for level in accountant.levels:
         cap = scope.cap(level.name)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TypeVar
 
-from secretballot.accounting._limits import LESS_DELTA, Limits
+from secretballot.accounting._limits import LESS_DELTA, Limits, less_rounding
 from secretballot.accounting._pricing import GaussianPricing, PricedRows, Span, plan_pricing
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.costs._grid import FINE, Fineness
@@ -22,9 +22,6 @@ M = TypeVar("M", bound=ReleaseMechanism)
 
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
-
-#: The relative rounding of a price, and of each term of a sum of charges.
-_PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
 #: The first noise that is priced exactly exceeds the estimate by this factor.
 _SPARE = 1.0002
@@ -44,7 +41,7 @@ def calibrate_noise(
     price, and each sum of charges, is rounded up.
     """
     build = noise_builder(make)
-    share *= 1 - _PRICE_ROUNDING - n_rows * _SUM_ROUNDING
+    share = less_rounding(share, n_rows)
     priced = PricedRows(mechanism=build(1.0), n_rows=n_rows, n_columns=n_columns)
     kind = plan_pricing(limits, priced)
     if kind is not None:

@@ -468,6 +468,12 @@ def _advice_of(share_left: float) -> str:
 #: The relative rounding of a price, and of each term of a sum of charges.
 _PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
+
+def less_rounding(share: float, n_charges: int) -> float:
+    """Reduce a share of what is left by the rounding of a price and of a sum of charges."""
+    return share * (1 - _PRICE_ROUNDING - n_charges * _SUM_ROUNDING)
+
+
 #: Largest part of a fit's charge that may be missing from the budget: rounding of other charges.
 _SHORTFALL = 1e-6
 
@@ -483,7 +489,7 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
             "the epsilon of each fit. Compute it before the first release."
         )
     headroom = Limits(budget).headroom(totals, budget.names)
-    part = share / n_fits * (1 - _PRICE_ROUNDING - n_fits * _SUM_ROUNDING)
+    part = less_rounding(share / n_fits, n_fits)
     caps = {}
     for level in budget.levels:
         amount, delta = headroom[level.name]

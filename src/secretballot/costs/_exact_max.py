@@ -351,9 +351,6 @@ def _log_losses(votes: Floats, noise: float, n_classes: int | None) -> Floats:
     return np.asarray(log_q)
 
 
-_BLOCK_VALUES = 2_000_000
-
-
 def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
     """Compute the log probability that each class wins, to 1e-13 however small."""
     scaled = np.asarray(counts, dtype=np.float64) / sigma

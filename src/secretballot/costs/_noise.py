@@ -218,8 +218,6 @@ _BETA_ERROR = 1e-11
 _LOG_ERROR = 4e-15
 _LARGEST_EXPONENT = 700.0
 _FAR = 300.0
-#: Upper bound of a probability that underflows.
-_TINY = 1e-300
 
 
 def dirichlet_tail(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float) -> Floats:

@@ -17,7 +17,6 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._view import visible
 from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
-from secretballot.ensemble._target import as_target
 from secretballot.ensemble._teacher_ballots import Failures, ballots, training_failure
 from secretballot.mechanisms._counting import Counting
 
@@ -131,19 +130,6 @@ class GroupTally:
             if on_batch is not None:
                 on_batch(batch.n_teachers)
         return self
-
-
-def collect_votes(
-    teachers: Sequence[Teacher],
-    X: Rows,
-    classes: Classes,
-    n_jobs: int | None,
-    groups: Sequence[str] | None = None,
-    counting: Counting | None = None,
-) -> GroupVotes:
-    """Return the votes of all teachers by group, counted in parallel; one group for None."""
-    counting = counting or as_target(classes).counting
-    return GroupTally(counting).add_up(ask(teachers, X, classes, counting, n_jobs, groups)).votes
 
 
 def ask(

@@ -16,9 +16,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-#: Value of a label that was not answered.
-_UNANSWERED = -1
-
+from secretballot.mechanisms._noisy_max import UNANSWERED
 
 Matrix: TypeAlias = "ArrayLike | sparray | spmatrix"
 
@@ -104,7 +102,7 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
             f"y_pred has shape {answer.shape}, and y_true {truth.shape}; pass the same rows and "
             "labels."
         )
-    answered = answer != _UNANSWERED
+    answered = answer != UNANSWERED
     present = (answered & (truth == 1)).any(axis=0)
     absent = (answered & (truth == 0)).any(axis=0)
     has_both = present & absent

@@ -13,6 +13,7 @@ from secretballot._base._numbers import named_classes
 from secretballot._base._objects import cached_property
 from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.accounting._answers import Share
+from secretballot.accounting._protocol import RandomState
 from secretballot.measures._answers import check_label_types, class_codes
 from secretballot.measures._intervals import (
     Interval,
@@ -20,7 +21,6 @@ from secretballot.measures._intervals import (
     population_interval,
     recall_interval,
 )
-from secretballot.measures._score import RandomState
 from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.measures._scored_rows import ScoredRows, TableScores, check_order_of_labels
 from secretballot.tables._people import People

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
+from secretballot.accounting._protocol import RandomState
 from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import Interval
 from secretballot.measures._regression_price import ScaleChoice, choose_sum_noise
-from secretballot.measures._score import RandomState
 from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.measures._scored_rows import ScoredRows, TableScores, check_order_of_labels
 from secretballot.measures._targets import check_target_bounds, read_predictions, read_targets

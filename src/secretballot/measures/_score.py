@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
+from secretballot.accounting._protocol import RandomState
 from secretballot.measures._answers import check_label_types, check_no_fractions, right_answers
 from secretballot.measures._intervals import Interval, population_interval, sample_interval
 from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score
@@ -18,9 +19,6 @@ from secretballot.tables._people import People
 
 if TYPE_CHECKING:
     from secretballot.accounting._accountant import PrivacyAccountant
-
-#: Source of noise for tests; None is a cryptographic generator.
-RandomState = int | np.random.SeedSequence | np.random.Generator | None
 
 
 @dataclass(frozen=True, kw_only=True)

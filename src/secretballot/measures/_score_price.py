@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
-from secretballot.accounting._answers import Share, answer_scope, check_amount, check_cap
+from secretballot.accounting._answers import Share, answer_scope, check_amount, check_within_budget
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
@@ -174,7 +174,7 @@ class NoiseChoice(NamedTuple):
         self._check("a score", needed=False)
         if self.epsilon is not None or self.share is not None:
             scope = accountant.scope(self.epsilon)
-            check_cap(accountant, scope)
+            check_within_budget(accountant, scope)
             if self.share is not None:
                 scope = answer_scope(accountant, None, self.share)
             return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting._protocol import noise_generator
+from secretballot.accounting._protocol import RandomState, noise_generator
 from secretballot.parties._question import Motion, Question
 
 T = TypeVar("T")
@@ -69,8 +69,6 @@ class Voters(dict[str, Voter]):
         return {name: request(voter) for name, voter in self.items()}
 
 
-#: A source of reproducible noise; None: cryptographic noise.
-Seed = int | np.random.SeedSequence | np.random.Generator | None
 #: Ballots by voter, one array for each of its motions.
 Ballots = Mapping[str, Sequence[NDArray[np.intp]]]
 
@@ -106,7 +104,7 @@ class TrustedAggregator:
         return voters.ask(lambda voter: voter.cast(question))
 
     def open(
-        self, ballots: Ballots, motions: Sequence[Motion], random_state: Seed
+        self, ballots: Ballots, motions: Sequence[Motion], random_state: RandomState
     ) -> list[NDArray[np.int64]]:
         """Count the ballots of each motion, and draw its outcome."""
         remaining = {name: iter(arrays) for name, arrays in ballots.items()}

@@ -13,11 +13,11 @@ from secretballot._base._errors import PrivacyLeakWarning, warn
 from secretballot._base._numbers import check_integer
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent, text_table
-from secretballot.accounting._protocol import is_seeded
+from secretballot.accounting._protocol import RandomState, is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
 from secretballot.mechanisms._base import Mechanism
-from secretballot.parties._aggregator import Seed, TrustedAggregator, Voters
+from secretballot.parties._aggregator import TrustedAggregator, Voters
 from secretballot.parties._agreement import Agreement
 from secretballot.parties._party import Party
 from secretballot.parties._question import Question, Table, group_columns, noise_scale, votes_apart
@@ -180,7 +180,7 @@ class Collaboration:
         return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)
 
     def ask(
-        self, asker: str | None, X: Table, agreement: Agreement, *, random_state: Seed = None
+        self, asker: str | None, X: Table, agreement: Agreement, *, random_state: RandomState = None
     ) -> Answer:
         """Ask all other parties for labels; each is charged for its own ballots.
 

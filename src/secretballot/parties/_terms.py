@@ -11,6 +11,7 @@ import numpy as np
 from secretballot._base._numbers import check_integer, check_number
 from secretballot.ensemble._target import Target
 from secretballot.ledger._entry import to_json
+from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.parties._aggregator import TrustedAggregator
 from secretballot.parties._agreement import Agreement
 from secretballot.parties._channel import Credentials
@@ -172,10 +173,6 @@ def check_terms(
     return terms
 
 
-#: Code of a row or label without an answer.
-_UNANSWERED = -1
-
-
 def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
     """Encode an answer: positions of classes, or 1, 0 and -1 for labels."""
     codes = answer.labels
@@ -183,7 +180,7 @@ def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
         positions = {label: code for code, label in enumerate(terms.classes)}
         rows = zip(answer.labels.tolist(), answer.answered.tolist(), strict=True)
         codes = np.array(
-            [positions[label] if is_answered else _UNANSWERED for label, is_answered in rows]
+            [positions[label] if is_answered else UNANSWERED for label, is_answered in rows]
         )
     fields = {"question": answer.id, "voters": answer.voters, "absent": dict(answer.absent)}
     return Message("answer", fields, codes.astype(_code_type(terms)).tobytes())
@@ -197,7 +194,7 @@ def decode_answer(fields: Fields, body: Buffer, terms: VoteTerms, n_rows: int) -
         raise MessageError("an answer is to another question")
     codes = np.frombuffer(body, dtype).astype(np.int64)
     most = 1 if classes is None else len(classes) - 1
-    if (codes > most).any() or (codes < _UNANSWERED).any():
+    if (codes > most).any() or (codes < UNANSWERED).any():
         raise MessageError("an answer is to another question")
     voters: tuple[str, ...] | dict[str, tuple[str, ...]]
     if labels is None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._view import Prose, Shown, Table, View, label_parts
 from secretballot.accounting._pricing import answered_rows
+from secretballot.accounting._protocol import RandomState
 from secretballot.mechanisms._base import Mechanism
 from secretballot.parties._aggregator import (
     Absent,
-    Seed,
     TrustedAggregator,
     Voter,
     VoteRefusedError,
@@ -101,7 +101,7 @@ def hold_vote(
     agreement: Agreement,
     voters: Voters,
     aggregator: TrustedAggregator,
-    random_state: Seed = None,
+    random_state: RandomState = None,
     before_open: Callable[[], None] = lambda: None,
 ) -> Answer:
     """Hold a vote on a question and return the answer.

@@ -105,8 +105,6 @@ _IN_OPTIONS = (
     (r"\bn_rows=(\S+)", r"--rows \1"),
     (r"\bn_columns=(\S+)", r"--columns \1"),
     (r"\bledger=(?=['\"])", "FILE "),
-    (r"\b(moved|clock)=True\b", r"--\1"),
-    (r"\baccept='(moved|clock)'", r"--\1"),
     (r"\bclose\(\)", r"`close`"),
     (r"\b(epsilon|delta|unit|relation|order|sigma|share)='([^']*)'", r"--\1 \2"),
     (r"\b(epsilon|delta|unit|relation|order|sigma|share)=(?=[^\s.,;:)])", r"--\1 "),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 
-import numpy as np
-
 from secretballot._base._errors import BudgetExceededError
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._protocol import RandomState
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._level_prices import by_level, price_of_all
@@ -39,7 +38,7 @@ def release_largest_count(
     sigma: float,
     *,
     scope: Scope | None,
-    random_state: int | np.random.SeedSequence | np.random.Generator | None,
+    random_state: RandomState,
     note: Mapping[str, object],
 ) -> tuple[float, Hashable]:
     """Release the largest count of all columns with noise; its column is not released.

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from tests._quietly import quietly
+from tests.ensemble._votes import collect_votes
 from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
@@ -21,7 +22,6 @@ from secretballot.ensemble import (
     Vanishing,
     Weighting,
 )
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]

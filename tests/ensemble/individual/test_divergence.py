@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._groups import level_cost
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.testing._outcome_laws import outcome_law
 

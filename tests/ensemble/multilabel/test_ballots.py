@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble._votes import collect_votes
 from tests.ensemble.multilabel._rows import (
     N_LABELS,
     PER_LABEL,
@@ -27,7 +28,7 @@ from tests.ensemble.multilabel._rows import (
 from secretballot.ensemble._label_model import fit_labels, label_probabilities
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import Shard, train_teacher
-from secretballot.ensemble._votes import GroupTally, ask, collect_votes
+from secretballot.ensemble._votes import GroupTally, ask
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting, clip_ballots
 
 LOGISTIC = LogisticRegression()
