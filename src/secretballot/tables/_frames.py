@@ -53,6 +53,11 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
     """Refuse tables of other libraries, and a single row without its table."""
     shape = getattr(X, "shape", ())
     _check_kind(X, name)
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise ValueError(
+            f"{name} is a structured array, whose rows are single cells. Pass a data frame of its "
+            f"fields, pandas.DataFrame({name}.ravel())."
+        )
     if hasattr(X, "columns") and container_kind(X) not in ("pandas", "polars"):
         kind = type(X)
         raise ValueError(
