@@ -19,6 +19,7 @@ from secretballot._base._numbers import check_unmasked
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
+from secretballot.tables._private_parts import PrivateParts
 
 
 def container_kind(X: Any) -> str:
@@ -57,6 +58,12 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
         raise ValueError(
             f"{name} is a structured array, whose rows are single cells. Pass a data frame of its "
             f"fields, pandas.DataFrame({name}.ravel())."
+        )
+    if isinstance(X, PrivateParts):
+        raise ValueError(
+            f"{name} is a PrivateParts, which fit and score_private take (release the score of a "
+            "model on these rows by model.score_private(parts, share=0.05)). Here the rows have to "
+            "be in memory: read one file, such as pandas.read_parquet(path)[parts.columns]."
         )
     if hasattr(X, "columns") and container_kind(X) not in ("pandas", "polars"):
         kind = type(X)

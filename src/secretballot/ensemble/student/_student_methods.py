@@ -19,7 +19,7 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.measures._score_methods import NO_LABELS, PrivatePredictor
 from secretballot.tables._row_independence import check_row_independence
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls
@@ -171,7 +171,9 @@ class StudentMethods:
         return log_probabilities(self.predict_proba(X))
 
     @_StudentMethod
-    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Compute the accuracy of the student. On private rows it leaks: use `score_private`.
 
         Parameters
@@ -185,4 +187,7 @@ class StudentMethods:
         float
             Mean accuracy; for several labels a row the share of rows with all of them right.
         """
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        predicted = self.predict(X)
+        if y is None:
+            raise ValueError(NO_LABELS)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
