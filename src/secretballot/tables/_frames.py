@@ -209,6 +209,22 @@ def column_names(X: ArrayLike) -> list[Any] | None:
     return list(getattr(X, "columns", ())) or None
 
 
+def check_names(fit_names: Sequence[Any] | None, X: ArrayLike, name: str) -> None:
+    """Refuse rows with texts as column names where those of the fit had none, or the reverse."""
+    names = [column for column in column_names(X) or () if isinstance(column, str)]
+    fit_names = [column for column in fit_names or () if isinstance(column, str)]
+    if names and not fit_names:
+        raise ValueError(
+            f"{name} has the columns {names[:3]!r}, and the fit was on rows without column names, "
+            f"so that their order is not known: pass {name}.to_numpy(), or fit on a data frame."
+        )
+    if fit_names and not names:
+        raise ValueError(
+            f"{name} has no column names, and the fit was on a data frame: pass "
+            f"pandas.DataFrame({name}, columns=model.feature_names_in_)."
+        )
+
+
 def match_order(X_public: Any, X: Any) -> Any:
     """Order public columns like private ones, if both have names; warn if only one has."""
     is_list = isinstance(X, list | tuple)  # without names, whatever its rows are

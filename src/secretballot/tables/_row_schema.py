@@ -17,6 +17,7 @@ from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import (
     as_objects,
     as_table,
+    check_names,
     check_table,
     column_names,
     column_order,
@@ -116,6 +117,12 @@ class RowSchema:
     def of_fitted(self) -> RowSchema:
         return replace(self, fitted=True)
 
+    def named_like(self, X: ArrayLike) -> RowSchema:
+        """Take the names of private columns, which are public, where public rows have none."""
+        if self.names is not None or len(self.shape) != 1:
+            return self
+        return replace(self, names=column_names(X))
+
     @property
     def left_out(self) -> dict[Any, int]:
         """Number of categories, by column, that a public type lists and no public row shows."""
@@ -165,8 +172,13 @@ class RowSchema:
         return ReadRows(self._table(cells), misfits)
 
     def read_queries(self, X: ArrayLike, name: str = "X") -> Any:
-        """Convert rows that a fitted model is asked about; refuse rows that are a missing text."""
+        """Convert rows that a fitted model is asked about.
+
+        Refused are data frames where the fit had arrays alone, and rows that are a missing text.
+        """
         table, misfits = self.read(X, name)
+        if self.names is None and len(self.shape) == 1:
+            check_names((), X, name)
         if not self.shape and self.container and self.columns[0].kind == "text":
             if column_cells(X).dtype.kind in "biufc":
                 raise ValueError(f"{name} is a column of numbers, and the fit had one of texts.")

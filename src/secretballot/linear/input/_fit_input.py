@@ -177,7 +177,7 @@ def check_input(
     _check_declared(model, private, names, without_public_rows=pool is None)
     return FitInput(
         private=private,
-        schema=schema,
+        schema=schema.named_like(X_selected),
         response=response,
         total=total,
         n_people=total**2 / float(counts @ weights**2),
