@@ -122,7 +122,7 @@ def check_queries(ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X:
         check_names([*getattr(ensemble, "feature_names_in_", ())], table, "X")
         table = matching_rows(ensemble, table, "X")
     check_pool(ensemble.estimator, table, "X")
-    return table if schema is None else schema.read_queries(table, "X")
+    return table if schema is None else schema.read_queries(table, warns=True)
 
 
 def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:

@@ -38,6 +38,7 @@ class PrivatePredictor(NamedTuple):
     #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any
+    warns: bool = False  # of cells that can't be read; False if `answer` does
 
     @property
     def note(self) -> dict[str, int]:
@@ -46,7 +47,7 @@ class PrivatePredictor(NamedTuple):
     def predict(self, choice: Any, X: ArrayLike) -> NDArray[Any]:
         """Predict private rows, of chosen columns: None, which no label equals, where it fails."""
         X = X if choice is None else choice.select(X)
-        values, failed = self.answer(self.schema.read_queries(X))
+        values, failed = self.answer(self.schema.read_queries(X, warns=self.warns))
         if failed.any():
             values = values.astype(object)
             values[failed] = None

@@ -109,7 +109,7 @@ class StudentMethods:
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
             kept[rows_per_call] = calls
-        return PrivatePredictor(schema, calls, calls)
+        return PrivatePredictor(schema, calls, calls, warns=True)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
@@ -117,11 +117,15 @@ class StudentMethods:
         check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
     def _student_rows(self, X: Rows) -> Any:
-        """Return rows with the columns of the public ones; scikit-learn reads names alone."""
+        """Return rows with the columns of the public ones, read as a fit reads them if they hold
+        texts for numbers; scikit-learn reads names alone.
+        """
         schema = self._row_schema
         if schema is not None and schema.container in ("column", "list"):
             return schema.read_queries(as_rows(X, "X"))
         table = matching_rows(self, X, "X")
+        if schema is not None and schema.holds_texts(table):
+            return schema.read_queries(table, warns=True)
         return table if schema is None else schema.order_frame(table)
 
     @_StudentMethod
