@@ -20,6 +20,7 @@ from secretballot import (
     PublicData,
     Weighting,
 )
+from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot.ensemble import PrivateChoice
 from secretballot.mechanisms import GNMax
 from secretballot.tables import PrivateParts, _tasks
@@ -138,11 +139,39 @@ def test_faults_of_parts_are_found_before_spending(damage, message, folder, capf
         estimator.fit(parts(folder), X_public=PublicData(public_rows()))
     assert not estimator.accountant.entries()
     assert SECRET not in str(error.value)
+    if re.match(r"(part|bucket) \d+: ", str(error.value)):
+        assert str(error.value).endswith(f". {NOT_FOR_PUBLICATION}")
     chain = error.value
     while chain is not None:
         assert SECRET not in repr(chain.__cause__)
         chain = chain.__context__ if not chain.__suppress_context__ else None
     assert SECRET not in "".join(capfd.readouterr())
+
+
+def regression(**how):
+    return PrivateLinearRegression(**{"target_bounds": (0, 1), "accountant": budget(), **how})
+
+
+@pytest.mark.filterwarnings("ignore:target_bounds")
+@pytest.mark.parametrize("make", ["model", "ensemble", "regression"])
+def test_parts_are_no_rows_to_predict(make, folder):
+    estimator = globals()[make](accountant=budget(12.0), epsilon=8.0)
+    if make == "ensemble":
+        estimator.set_params(student=LogisticRegression())
+    estimator.fit(rows := parts(folder), **NUMBERS)
+    for ask in ("predict", "score"):
+        with pytest.raises(ValueError, match="X is a PrivateParts.*read one file") as error:
+            getattr(estimator, ask)(rows)
+    remedy = re.search(r"model\.(score_private\(.*?\))\)", str(error.value))[1]
+    assert eval(f"model.{remedy}", {"model": estimator, "parts": rows}).unit == "owner"
+    remedy = re.search(r"such as (pandas.*)\.$", str(error.value))[1]
+    path = folder / "part-1.parquet"
+    table = eval(remedy, {"pandas": pd, "path": path, "parts": rows})
+    table = table[["a", "b"]].fillna(0)
+    assert len(estimator.predict(table)) == len(table)
+    with pytest.raises(ValueError, match="y=None: give the labels of X"):
+        estimator.score(table)
+    estimator.score(table, pd.read_parquet(path)[TARGET])
 
 
 POOL = {"X_public": PublicData(public_rows())}

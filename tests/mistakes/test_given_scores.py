@@ -84,3 +84,42 @@ def test_more_than_the_budget(score):
     ):
         score(accountant, Y, Y, epsilon=100)
     assert not accountant.entries()
+
+
+PREDICTED = np.where(np.arange(len(Y)) % 5, LABELS, 1 - LABELS)
+
+
+@pytest.mark.parametrize(
+    ("truth", "predicted"),
+    [
+        (Y.map({0: "no", 1: "yes"}), np.where(PREDICTED, "Yes", "No")),
+        (Y, np.where(PREDICTED, 7, 8)),
+        (Y, np.where(np.arange(len(Y)) % 2, PREDICTED, -1)),
+        (np.ones(len(Y)), np.zeros(len(Y))),
+    ],
+    ids=["words", "codes", "half", "a single label"],
+)
+def test_predictions_that_are_no_labels(truth, predicted):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="half or more of the predictions .*same.*NOT FOR PUB"):
+        score_private(accountant, truth, predicted, share=0.1)
+    assert not accountant.entries()
+
+
+def test_some_predictions_that_are_no_labels():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    for other in (2, None, "two", [1, 2], float("nan")):
+        some = PREDICTED.astype(object)
+        for row in range(0, len(some), 5):
+            some[row] = other
+        with pytest.warns(UserWarning, match="130 of 650 predictions .*wrong answers.*NOT FOR"):
+            score_private(accountant, Y, some, share=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_answers_for_rows_of_one_class():
+    """The score of a class alone is its recall, whatever else is predicted."""
+    accountant, ones = PrivacyAccountant(9.0, 1e-5), np.ones(len(Y), dtype=int)
+    for every in (2, 5, 200):
+        predicted = np.where(np.arange(len(Y)) % every, 0, 1)
+        score_private(accountant, ones, predicted, share=0.1)

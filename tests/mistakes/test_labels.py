@@ -219,6 +219,33 @@ def fitted():
     return model.fit(X, LABELS, X_public=POOL)
 
 
+DATES = pd.Series(pd.date_range("2020-01-01", periods=N))
+TIMES = {
+    "dates": DATES,
+    "dates of a zone": DATES.dt.tz_localize("Europe/Berlin"),
+    "dates in an array": DATES.to_numpy(),
+    "dates as objects": DATES.dt.date,
+    "dates in a list": list(DATES.dt.date),
+    "dates of polars": pl.Series(DATES),
+    "durations": DATES - DATES[0],
+    "durations in an array": (DATES - DATES[0]).to_numpy(),
+    "durations of polars": pl.Series(DATES - DATES[0]),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_the_remedy_of_times_as_numbers(kind):
+    y = TIMES[kind]
+    model = numbers(PrivacyAccountant(4.0, 1e-5), target_bounds=(0, N))
+    with pytest.raises(ValueError, match=f"y holds {kind.split()[0]}.*NOT FOR PUB") as error:
+        model.fit(X, y, X_public=POOL)
+    assert not model.accountant.entries()
+    remedy = re.search(r"to days, (.*), and declare", str(error.value))[1]
+    days = eval(remedy, {"pandas": pd, "y": y})
+    np.testing.assert_allclose(days, np.arange(N), atol=0.1)
+    model.fit(X, days, X_public=POOL)
+
+
 @pytest.mark.parametrize("score", ["score_private", "confusion_private"])
 @pytest.mark.parametrize(
     "y", [X[:, 0], WORDS, LABELS.astype(str)], ids=["numbers", "words", "texts of numbers"]

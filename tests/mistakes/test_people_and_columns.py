@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import OneHotEncoder
 from tests.mistakes._mistake import (
     CLASSIFIERS,
     COLUMNS,
@@ -17,10 +18,11 @@ from tests.mistakes._mistake import (
     X,
     cases,
     check,
+    logistic,
     teachers,
 )
 
-from secretballot import PublicData
+from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.tables._repeated_rows import warn_repeated_rows
 
@@ -224,6 +226,35 @@ MISTAKES = (
         r"20,000 categories, and at most 1,000.*leave a column.*out.*columns=\[",
         {"job": [f"id{i}" for i in range(20_000)]},
     ),
+    categories(
+        "categories spelt otherwise",
+        r"no cell of this column of X_public is one of them.*X_public\['job'\]\.unique\(\)",
+        {"job": ["Clerk", "Nurse"]},
+    ),
+    Mistake(
+        "categories of a data type spelt otherwise",
+        "no cell of this column of X_public is one of them",
+        data={
+            "X": JOBS.astype({"job": "category"}),
+            "X_public": PublicData(PUBLIC_JOBS.astype({"job": "category"})),
+        },
+        settings={"categories": {"job": ["Clerk", "Nurse"]}},
+    ),
+    categories(
+        "groups of a column of numbers",
+        "no cell of this column of X_public is one of them.*pandas.cut",
+        {"age": ["young", "old"]},
+    ),
+    *(
+        Mistake(
+            f"a mask of columns ({type(mask).__name__})",
+            r"mask of booleans.*X\.columns\[mask\].*numpy\.flatnonzero\(mask\)",
+            data={"X": TABLE, "X_public": PublicData(PUBLIC_TABLE)},
+            settings={"columns": mask},
+            models=LINEAR,
+        )
+        for mask in ([True, False, True, False], TABLE.std() > 0, np.array([False, True]))
+    ),
     Mistake(
         "a direction of 2",
         "array-like of -1, 0 or 1",
@@ -237,6 +268,27 @@ MISTAKES = (
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
 def test_people_and_columns(mistake, make):
     check(mistake, make)
+
+
+@pytest.mark.parametrize("make", LINEAR)
+def test_categories_are_never_compared_with_private_cells(make):
+    """A transformer needs public rows: private ones don't take their place."""
+    model = make(
+        PrivacyAccountant(4.0, 1e-5), features=OneHotEncoder(), categories={"job": ["Clerk"]}
+    )
+    with pytest.raises(ValueError, match="pass X_public"):
+        model.fit(JOBS, LABELS)
+
+
+def test_the_remedies_of_a_mask():
+    mask = np.array([True, False, True, False])
+    for rows, pool, columns in (
+        (TABLE, PUBLIC_TABLE, TABLE.columns[mask]),
+        (X, PUBLIC_TABLE.to_numpy(), np.flatnonzero(mask)),
+    ):
+        model = logistic(PrivacyAccountant(4.0, 1e-5), columns=columns)
+        terms = model.fit(rows, LABELS, X_public=PublicData(pool)).terms()
+        assert [term.name for term in terms] == list(columns)
 
 
 @pytest.mark.filterwarnings("error")

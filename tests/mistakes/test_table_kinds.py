@@ -1,5 +1,7 @@
 """Texts beside matrices of numbers, sparse public rows, and bounds of the wrong kind."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,3 +148,30 @@ def test_linear_models_read_and_price_sparse_public_rows(make, suffix, form, kin
         model = make(PrivacyAccountant(4.0, 1e-5), columns=columns)
         assert list(model.read_columns(table)) == list(model.read_columns(rows))
         assert str(model.price_fit(2_000, table)) == str(model.price_fit(2_000, rows))
+
+
+RECORDS, PUBLIC_RECORDS = (
+    pd.DataFrame({"age": _RNG.integers(18, 90, n), "pay": _RNG.normal(size=n)}).to_records(
+        index=False
+    )
+    for n in (N, N_PUBLIC)
+)
+LABELS = (RECORDS["pay"] > 0).astype(int)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)], ids=str)
+@pytest.mark.parametrize("make", [*LINEAR, teachers])
+def test_the_remedy_of_structured_arrays(make, shape):
+    tables = {"X": RECORDS.reshape(shape), "X_public": PUBLIC_RECORDS.reshape(shape)}
+    model = make(PrivacyAccountant(4.0, 1e-5))
+
+    def fit():
+        return model.fit(tables["X"], LABELS, X_public=PublicData(tables["X_public"]))
+
+    for _ in tables:
+        with pytest.raises(ValueError, match=r"is a structured array.*Pass .*DataFrame") as error:
+            fit()
+        assert not model.accountant.entries()
+        name, remedy = re.search(r"(\w+) is .*, (pandas.*)\.$", str(error.value)).groups()
+        tables[name] = eval(remedy, {"pandas": pd, name: tables[name]})
+    assert list(fit().predict(tables["X"]).shape) == [N]

@@ -143,7 +143,7 @@ def test_the_public_rows_check_reads_images():
 @pytest.mark.filterwarnings("ignore:the types and categories")
 def test_public_rows_without_the_names_that_teachers_know():
     named = teachers().set_params(student=None).fit(frame(X), Y)
-    with pytest.raises(ValueError, match=r"X has no column names.*columns=ensemble\.feature_names"):
+    with pytest.raises(ValueError, match=r"X has no column names.*columns=model\.feature_names"):
         named.predict_private(POOL)
     plain = teachers().set_params(student=None).fit(X, Y)
     with pytest.raises(ValueError, match=r"X has the columns \['age'.*X\.to_numpy\(\)"):

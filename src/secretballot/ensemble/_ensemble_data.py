@@ -18,7 +18,6 @@ from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
 from secretballot.ensemble._public_rows import (
     as_rows,
-    check_names,
     check_pool,
     check_values,
     features_of,
@@ -31,7 +30,7 @@ from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 from secretballot.tables._file_columns import check_file_columns, check_header
-from secretballot.tables._frames import column_names
+from secretballot.tables._frames import check_names, column_names
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._repeated_rows import warn_repeated_rows
@@ -176,7 +175,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         facts=facts,
         features=features,
         X_public=pool,
-        schema=schema,
+        schema=None if schema is None else schema.named_like(X),
         X=table,
         y=labels,
         owners=owners,
@@ -203,7 +202,7 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
     target, classes_learned = target_of_parties(parties, ensemble.classes)
     pool, schema = read_pool(ensemble, X_public, None)
     if pool is not None:
-        check_names(features.get("feature_names_in_"), pool, "X_public")
+        check_names([*features.get("feature_names_in_", ())], pool, "X_public")
     facts = FitFacts(
         target=target,
         plan=Plan(len(parties)),

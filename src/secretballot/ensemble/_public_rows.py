@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, assert_all_finite, check_array, get_tags, indexable
@@ -16,7 +15,7 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
-from secretballot.tables._frames import check_table, column_names, dense_columns
+from secretballot.tables._frames import check_names, check_table, dense_columns
 from secretballot.tables._row_schema import RowSchema
 
 if TYPE_CHECKING:
@@ -41,21 +40,6 @@ def as_rows(X: Rows, name: str) -> Any:
             "is required."
         )
     return X
-
-
-def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
-    """Refuse public rows with column names where private rows had none, or the reverse."""
-    names = [column for column in column_names(X) or [] if isinstance(column, str)]
-    if feature_names is None and len(names):
-        raise ValueError(
-            f"{name} has the columns {names[:3]!r}, and the teachers were fitted on rows without "
-            f"column names: pass {name}.to_numpy(), or fit on a data frame."
-        )
-    if feature_names is not None and not len(names):
-        raise ValueError(
-            f"{name} has no column names, and the teachers were fitted on a data frame: pass "
-            f"pandas.DataFrame({name}, columns=ensemble.feature_names_in_)."
-        )
 
 
 def check_values(
@@ -135,10 +119,10 @@ def features_of(X: Rows) -> dict[str, Any]:
 def check_queries(ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X: Rows) -> Any:
     table = as_rows(X, "X")
     if schema is None:
-        check_names(getattr(ensemble, "feature_names_in_", None), table, "X")
+        check_names([*getattr(ensemble, "feature_names_in_", ())], table, "X")
         table = matching_rows(ensemble, table, "X")
     check_pool(ensemble.estimator, table, "X")
-    return table if schema is None else schema.read_queries(table, "X")
+    return table if schema is None else schema.read_queries(table, warns=True)
 
 
 def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:

@@ -8,6 +8,7 @@ answer instead of an error.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, cast
 
@@ -57,6 +58,26 @@ def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str
             "that no two labels are equal. Give both as they were in fit. Nothing was spent. "
             f"{NOT_FOR_PUBLICATION}"
         )
+
+
+def check_known_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> None:
+    """Refuse predictions half of which, or all, are none of the labels; warn of some.
+
+    They are coded or spelt otherwise. Beside a single label any prediction may be wrong honestly.
+    """
+    known, cells = _as_table(y_true, "y_true").ravel(), _as_table(y_pred, "y_pred").ravel()
+    n, n_foreign = len(cells), int((codes_of(cells, known) < 0).sum())
+    is_single = len(_codes(known)) < 2
+    what = (
+        "in y_pred are none of the labels in y_true, and count as wrong answers. Give both in the "
+        "same words and codes."
+    )
+    if n_foreign == n or (2 * n_foreign >= n and not is_single):
+        raise ValueError(
+            f"half or more of the predictions {what} Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+    if n_foreign > _FEW_FOREIGN * n and not is_single:
+        warn(f"{n_foreign:,} of {n:,} predictions {what} {NOT_FOR_PUBLICATION}")
 
 
 def check_no_fractions(labels: ArrayLike, name: str) -> None:
@@ -132,8 +153,16 @@ def check_foreign_labels(
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Look up the positions of labels among classes of any types; -1 for other labels."""
-    codes = {label: code for code, label in enumerate(classes.tolist())}
+    codes = _codes(classes)
     return np.array([_code_of(codes, label) for label in labels.tolist()], dtype=np.intp)
+
+
+def _codes(classes: NDArray[Any]) -> dict[Hashable, int]:
+    codes = dict[Hashable, int]()
+    for code, label in enumerate(classes.tolist()):
+        with suppress(Exception):  # not hashable: no class
+            codes[label] = code
+    return codes
 
 
 def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:

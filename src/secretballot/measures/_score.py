@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.measures._answers import check_label_types, check_no_fractions, right_answers
+from secretballot.measures._answers import (
+    check_known_predictions,
+    check_label_types,
+    check_no_fractions,
+    right_answers,
+)
 from secretballot.measures._intervals import Interval, population_interval, sample_interval
 from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score
 from secretballot.measures._scored_rows import ScoredRows, TableScores, check_order_of_labels
@@ -123,8 +128,8 @@ def score_private(
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
         If no amount is given, shapes or the order of two indexes differ, one of both holds texts
-        and the other numbers, most of one are numbers with fractions, or owners and the
-        accountant's unit don't go together; nothing is spent.
+        and the other numbers, most of one are numbers with fractions, half of the predictions are
+        none of the labels, or owners and the accountant's unit don't go together; nothing is spent.
 
     Notes
     -----
@@ -151,6 +156,7 @@ def score_private(
     check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     check_no_fractions(y_true, "y_true")
     check_no_fractions(y_pred, "y_pred")
+    check_known_predictions(y_true, y_pred)
     scored = TableScores(y_true, y_pred, people)
     return release_accuracy(accountant, scored, noise, random_state)
 

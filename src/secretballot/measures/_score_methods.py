@@ -13,6 +13,7 @@ from secretballot._base._sklearn_compat import ShortParameterErrors, _num_sample
 from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
 from secretballot.measures._scored_rows import PartScores, ScoredRows, TableScores
+from secretballot.tables._frames import check_table
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._repeated_rows import warn_repeated_rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from secretballot.accounting._accountant import PrivacyAccountant
     from secretballot.ledger._budget import Scope
 
+NO_LABELS = "y=None: give the labels of X, one for each row."
 #: Key of the seeded noise of scores; other random streams have other keys.
 _SEED_KEY = 0x5C0E
 
@@ -36,6 +38,7 @@ class PrivatePredictor(NamedTuple):
     #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any
+    warns: bool = False  # of cells that can't be read; False if `answer` does
 
     @property
     def note(self) -> dict[str, int]:
@@ -44,7 +47,7 @@ class PrivatePredictor(NamedTuple):
     def predict(self, choice: Any, X: ArrayLike) -> NDArray[Any]:
         """Predict private rows, of chosen columns: None, which no label equals, where it fails."""
         X = X if choice is None else choice.select(X)
-        values, failed = self.answer(self.schema.read_queries(X))
+        values, failed = self.answer(self.schema.read_queries(X, warns=self.warns))
         if failed.any():
             values = values.astype(object)
             values[failed] = None
@@ -63,6 +66,30 @@ class ScoreMethods(ShortParameterErrors):
     _fit_scope: Callable[[], Scope | None]
     #: Predictions for private rows in calls of so many; raises the error of an unfitted estimator.
     _private_predictor: Callable[[int | str], PrivatePredictor]
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Compute the score of scikit-learn. On private rows it leaks: use `score_private`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+            Mean accuracy of a classifier, R^2 of a regressor.
+        """
+        check_table(X, "X", one_dimension=True)
+        if y is None:
+            raise ValueError(NO_LABELS)
+        return float(super().score(X, y, sample_weight=sample_weight))  # type: ignore[misc]
 
     def _scored_rows(
         self,
@@ -90,7 +117,7 @@ class ScoreMethods(ShortParameterErrors):
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         if y is None:
-            raise ValueError("y=None: give the labels of X, one for each row.")
+            raise ValueError(NO_LABELS)
         if owners is None:
             warn_repeated_rows(X)
         y = order_labels(y, getattr(self, "_label_names", None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,23 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot._base._numbers import as_float, check_unmasked, quoted
-from secretballot.tables._cells import read_numbers
+from secretballot.tables._cells import is_missing, read_numbers
+
+#: Types of cells by NumPy's letters for columns of them; texts first.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "U": (str, bytes),
+    "M": (datetime.date, np.datetime64),
+    "m": (datetime.timedelta, np.timedelta64),
+}
+#: What a column of times holds, and its numbers of days, for a column of any library.
+_DAYS = {
+    "M": (
+        "dates",
+        "(pandas.to_datetime({0}, utc=True) - pandas.Timestamp('2020-01-01', tz='UTC')) / "
+        "pandas.Timedelta(days=1)",
+    ),
+    "m": ("durations", "pandas.to_timedelta({0}) / pandas.Timedelta(days=1)"),
+}
 
 
 def check_target_bounds(target_bounds: object) -> tuple[float, float]:
@@ -42,15 +59,24 @@ def check_column(values: object, name: str = "y") -> None:
 
 
 def _check_numbers(y: ArrayLike, name: str) -> None:
-    """Refuse texts and dates, which NumPy would convert to numbers."""
-    cells = np.asarray(y) if isinstance(y, list | tuple) else y
-    kind = getattr(getattr(cells, "dtype", None), "kind", "")
+    """Refuse texts, dates and durations, which NumPy would convert to numbers."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    cells: Any = y if kind else np.asarray(y)
+    kind = kind or cells.dtype.kind
     if kind == "O":
-        kind = "U" if any(isinstance(cell, str | bytes) for cell in np.ravel(cells)) else "O"
-    if kind in ("U", "S", "T", "M", "m"):
-        what = "dates or durations" if kind in "Mm" else "texts"
+        present = [cell for cell in np.ravel(cells) if not is_missing(cell)]
+        kinds = [of for of, types in _TYPES.items() if any(isinstance(c, types) for c in present)]
+        kind = next(iter(kinds), kind)
+    if kind in _DAYS:
+        what, days = _DAYS[kind]
         raise ValueError(
-            f"{name} holds {what}, and the target of a regression is a number (could not convert "
+            f"{name} holds {what}, and the target of a regression is a number. Convert it first to "
+            f"days, {days.format(name)}, and declare target_bounds in these days. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+    if kind in ("U", "S", "T"):
+        raise ValueError(
+            f"{name} holds texts, and the target of a regression is a number (could not convert "
             f"string to float). Convert it first, {name}.astype(float), decimal commas to points, "
             "and units and separators of thousands removed before, or take "
             f"PrivateLogisticRegression for classes. {NOT_FOR_PUBLICATION}"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from secretballot._base._numbers import quoted
 from secretballot._base._objects import cached_property
 from secretballot.tables._cells import (
     boolean_texts,
@@ -72,6 +73,8 @@ class ColumnSchema:
     ) -> ColumnSchema:
         """Describe a public column; declared categories are public, shown by rows or not."""
         dtype = getattr(values, "dtype", np.dtype(object))
+        if declared is not None:
+            _check_declared(name, values, declared)
         listed = _listed_categories(values, dtype)
         if listed is None:
             column = cls(name, *_kind_of(values, dtype), dtype)
@@ -202,6 +205,19 @@ class ColumnSchema:
         for code, category in enumerate(self.categories):
             codes.setdefault(cell_text(category), code)
         return codes
+
+
+def _check_declared(name: Hashable, values: ArrayLike, declared: Sequence[Hashable]) -> None:
+    """Refuse declared categories of which a public column shows none: it is spelt otherwise."""
+    shown = [text for text in read_coded_texts(values).texts if text is not None]
+    is_declared = text_finder(dict.fromkeys(map(cell_text, declared), True))
+    if shown and not any(is_declared(text, False) for text in shown):
+        raise ValueError(
+            f"categories[{name!r}]={quoted(list(declared))}: no cell of this column of X_public is "
+            "one of them, so that all would be read alike. Nothing was released or spent. Spell "
+            f"them as the public rows do, X_public[{name!r}].unique(); leave a column of numbers "
+            "out of categories=, or cut both tables into groups first, with pandas.cut."
+        )
 
 
 def _listed_categories(values: ArrayLike, dtype: Any) -> list[Hashable] | None:

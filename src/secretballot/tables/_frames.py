@@ -19,6 +19,7 @@ from secretballot._base._numbers import check_unmasked
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
+from secretballot.tables._private_parts import PrivateParts
 
 
 def container_kind(X: Any, table_name: str = "X_public") -> str:
@@ -53,6 +54,17 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
     """Refuse tables of other libraries, and a single row without its table."""
     shape = getattr(X, "shape", ())
     _check_kind(X, name)
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise ValueError(
+            f"{name} is a structured array, whose rows are single cells. Pass a data frame of its "
+            f"fields, pandas.DataFrame({name}.ravel())."
+        )
+    if isinstance(X, PrivateParts):
+        raise ValueError(
+            f"{name} is a PrivateParts, which fit and score_private take (release the score of a "
+            "model on these rows by model.score_private(parts, share=0.05)). Here the rows have to "
+            "be in memory: read one file, such as pandas.read_parquet(path)[parts.columns]."
+        )
     if hasattr(X, "columns") and container_kind(X) not in ("pandas", "polars"):
         kind = type(X)
         raise ValueError(
@@ -195,6 +207,22 @@ def _leave_out(table: str, columns: list[Any]) -> str:
 def column_names(X: ArrayLike) -> list[Any] | None:
     """Return the names of a data frame's columns, which may be numbers; None for an array."""
     return list(getattr(X, "columns", ())) or None
+
+
+def check_names(fit_names: Sequence[Any] | None, X: ArrayLike, name: str) -> None:
+    """Refuse rows with texts as column names where those of the fit had none, or the reverse."""
+    names = [column for column in column_names(X) or () if isinstance(column, str)]
+    fit_names = [column for column in fit_names or () if isinstance(column, str)]
+    if names and not fit_names:
+        raise ValueError(
+            f"{name} has the columns {names[:3]!r}, and the fit was on rows without column names, "
+            f"so that their order is not known: pass {name}.to_numpy(), or fit on a data frame."
+        )
+    if fit_names and not names:
+        raise ValueError(
+            f"{name} has no column names, and the fit was on a data frame: pass "
+            f"pandas.DataFrame({name}, columns=model.feature_names_in_)."
+        )
 
 
 def match_order(X_public: Any, X: Any) -> Any:

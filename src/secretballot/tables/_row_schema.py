@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.tables._cells import column_cells
+from secretballot._base._view import percent
+from secretballot.tables._cells import column_cells, missing_cells, read_numbers
 from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import (
     as_objects,
     as_table,
+    check_names,
     check_table,
     column_names,
     column_order,
@@ -29,6 +31,8 @@ from secretballot.tables._frames import (
 
 #: Largest numbers of rows and of cells of a sample.
 _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
+#: Fewest rows whose misfits are warned of, the share of a column's cells, and most columns named.
+_FEWEST_ROWS, _MOST_SHARE, _MOST_WARNED = 20, 0.5, 10
 
 
 class ReadRows(NamedTuple):
@@ -116,6 +120,12 @@ class RowSchema:
     def of_fitted(self) -> RowSchema:
         return replace(self, fitted=True)
 
+    def named_like(self, X: ArrayLike) -> RowSchema:
+        """Take the names of private columns, which are public, where public rows have none."""
+        if self.names is not None or len(self.shape) != 1:
+            return self
+        return replace(self, names=column_names(X))
+
     @property
     def left_out(self) -> dict[Any, int]:
         """Number of categories, by column, that a public type lists and no public row shows."""
@@ -164,9 +174,28 @@ class RowSchema:
             cells.append(column.fill_missing(plain, missing))
         return ReadRows(self._table(cells), misfits)
 
-    def read_queries(self, X: ArrayLike, name: str = "X") -> Any:
-        """Convert rows that a fitted model is asked about; refuse rows that are a missing text."""
+    def holds_texts(self, X: ArrayLike) -> bool:
+        """Return whether a column of public numbers has cells here that are none, such as texts."""
+        if not (self.container and self.shape) or issparse(X) or container_kind(X) == "numbers":
+            return False
+        columns = self.match_columns(X)
+        schemas = self.columns if len(self.columns) == len(columns) else self.columns * len(columns)
+        return any(
+            bool((np.isnan(read_numbers(values)) & ~missing_cells(values)).any())
+            for column, values in zip(schemas, columns, strict=True)
+            if column.kind in ("number", "boolean") and column_cells(values).dtype.kind == "O"
+        )
+
+    def read_queries(self, X: ArrayLike, name: str = "X", *, warns: bool = False) -> Any:
+        """Convert rows that a fitted model is asked about; `warns` of columns of misfits.
+
+        Refused are data frames where the fit had arrays alone, and rows that are a missing text.
+        """
         table, misfits = self.read(X, name)
+        if warns:
+            self._warn_misfits(misfits, name)
+        if self.names is None and len(self.shape) == 1:
+            check_names((), X, name)
         if not self.shape and self.container and self.columns[0].kind == "text":
             if column_cells(X).dtype.kind in "biufc":
                 raise ValueError(
@@ -181,6 +210,23 @@ class RowSchema:
                     f"these rows out. {NOT_FOR_PUBLICATION}"
                 )
         return table
+
+    def _warn_misfits(self, misfits: Mapping[Any, NDArray[np.bool_]], name: str) -> None:
+        """Warn of columns most of whose cells are missing or can't be read."""
+        by_name = self.names is not None and self.container in ("numbers", "objects")
+        most = [
+            f"{(self.names[key] if by_name and self.names else key)!r} ({percent(rows.mean())})"
+            for key, rows in misfits.items()
+            if len(rows) >= _FEWEST_ROWS and rows.mean() > _MOST_SHARE
+        ]
+        if most:
+            others = f", and {len(most) - _MOST_WARNED} more" if len(most) > _MOST_WARNED else ""
+            warn(
+                f"most cells of {name} are missing, can't be read, or are none of the categories "
+                f"of the fit in {', '.join(most[:_MOST_WARNED])}{others}. Answers take all such "
+                "cells of a column for the same. Spell, code and convert columns as for the fit. "
+                f"If {name} is private, so is this warning."
+            )
 
     def _table(self, cells: list[NDArray[Any]]) -> Any:
         if self.container in ("pandas", "polars"):

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
+from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._progress import ProgressTask
 from secretballot.tables._engine import Engine
 from secretballot.tables._undisturbed import without_warnings
@@ -76,17 +77,21 @@ def map_tasks(
 def _run(path: str, index: int) -> _Result[object]:
     """Run one task on a worker. An error of another library may quote private values."""
     try:
-        with without_warnings():  # a worker's log is read by others
-            return _Result(index, _function(path)(index))
-    except PartError as error:
+        function = _function(path)
+    except PartError as error:  # about scratch
         return _Result(index, error=str(error))
+    try:
+        with without_warnings():  # a worker's log is read by others
+            return _Result(index, function(index))
+    except PartError as error:
+        return _Result(index, error=f"{error} {NOT_FOR_PUBLICATION}")
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # panics of Rust, for instance, are no exceptions
         name = type(error).__name__
         if isinstance(error, OSError) and error.errno is not None:
             name = f"{name} {errno.errorcode.get(error.errno, '')}".rstrip()
-        return _Result(index, error=f"{name} (its message may quote rows)")
+        return _Result(index, error=f"{name} (its message may quote rows). {NOT_FOR_PUBLICATION}")
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
 from secretballot._base._numbers import log_probabilities
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
+
+#: Beginnings of errors that speak of columns, and show no cell.
+_OF_COLUMNS = ("X has ", "The feature names should match")
 
 
 class PublicStudent(ClassifierMixin, BaseEstimator):
@@ -120,6 +125,22 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             )
         return PrivacyStatement.from_dict(self.privacy["statement"])
 
+    def _answers(self, ask: Callable[[Rows], Any], X: Rows) -> Any:
+        """Ask the estimator, whose errors may show cells of rows that may be private."""
+        try:
+            with marked_errors("X"):
+                return ask(X)
+        except ValueError as error:
+            cause = error.__context__
+            if cause is not None and str(cause).startswith(_OF_COLUMNS):
+                raise cause from None
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                "X holds texts in a column of numbers. Leave such rows out, or ask the ensemble, "
+                f"whose predict reads them as its fit did. {NOT_FOR_PUBLICATION}"
+            ) from None
+
     def predict(self, X: Rows) -> NDArray[Any]:
         """Predict class labels; of several labels a row, 1 for those that are present.
 
@@ -131,7 +152,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        codes = dense_labels(self.estimator.predict(X))
+        codes = dense_labels(self._answers(self.estimator.predict, X))
         _check_one_each(codes, X)
         unlabelled = codes < 0
         if unlabelled.any():
@@ -158,8 +179,9 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             that do not occur in the student's training data.
         """
         if isinstance(self.classes, list):
-            return label_probabilities(self.estimator, X, len(self.classes))
-        learned = np.asarray(self.estimator.predict_proba(X))
+            n_labels = len(self.classes)
+            return self._answers(lambda X: label_probabilities(self.estimator, X, n_labels), X)
+        learned = np.asarray(self._answers(self.estimator.predict_proba, X))
         _check_one_each(learned, X)
         codes = np.asarray(self.estimator.classes_)
         if len(codes) == len(self.classes_):

@@ -19,7 +19,7 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.measures._score_methods import NO_LABELS, PrivatePredictor
 from secretballot.tables._row_independence import check_row_independence
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls
@@ -109,7 +109,7 @@ class StudentMethods:
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
             calls_by_size[rows_per_call] = calls
-        return PrivatePredictor(schema, calls, calls)
+        return PrivatePredictor(schema, calls, calls, warns=True)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
@@ -117,11 +117,15 @@ class StudentMethods:
         check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
     def _student_rows(self, X: Rows) -> Any:
-        """Return rows with the columns of the public ones; scikit-learn reads names alone."""
+        """Return rows with the columns of the public ones, read as a fit reads them if they hold
+        texts for numbers; scikit-learn reads names alone.
+        """
         schema = self._row_schema
         if schema is not None and schema.container in ("column", "list"):
             return schema.read_queries(as_rows(X, "X"))
         table = matching_rows(self, X, "X")
+        if schema is not None and schema.holds_texts(table):
+            return schema.read_queries(table, warns=True)
         return table if schema is None else schema.order_frame(table)
 
     @_StudentMethod
@@ -171,7 +175,9 @@ class StudentMethods:
         return log_probabilities(self.predict_proba(X))
 
     @_StudentMethod
-    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Compute the accuracy of the student. On private rows it leaks: use `score_private`.
 
         Parameters
@@ -185,4 +191,7 @@ class StudentMethods:
         float
             Mean accuracy; for several labels a row the share of rows with all of them right.
         """
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        predicted = self.predict(X)
+        if y is None:
+            raise ValueError(NO_LABELS)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -32,6 +32,11 @@ class ColumnChoice:
         if columns is None:
             return cls(tuple(keys), tuple(range(len(keys))), len(keys), is_named)
         named: list[Hashable] = list(columns)  # type: ignore[arg-type]
+        if named and all(isinstance(entry, bool | np.bool_) for entry in named):
+            raise ValueError(
+                "columns is a mask of booleans, which would be read as the positions 0 and 1. Pass "
+                "the names that it chooses, X.columns[mask]; for an array numpy.flatnonzero(mask)."
+            )
         positions = [_position(column, keys) for column in named]
         if not positions or len(set(positions)) < len(positions):
             raise ValueError(

@@ -177,7 +177,7 @@ def check_input(
     _check_declared(model, private, names, without_public_rows=pool is None)
     return FitInput(
         private=private,
-        schema=schema,
+        schema=schema.named_like(X_selected),
         response=response,
         total=total,
         n_people=total**2 / float(counts @ weights**2),
@@ -260,7 +260,7 @@ def row_schema(
         check_file_columns(X_public)
     declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
     if not isinstance(model.features, str):
-        schema = RowSchema.of(rows, declared)
+        schema = RowSchema.of(rows, None if X_public is None else declared)
         left_out = schema.left_out
     elif X_public is None:
         days = date_bounds(model.bounds, [name for name in names if name not in declared])
