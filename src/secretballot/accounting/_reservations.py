@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,15 @@ from secretballot.accounting._protocol import (
     game_laws,
     new_entry,
 )
+from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import EVERYONE, Costs, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
 from secretballot.ledger._transaction import Transaction
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +293,15 @@ class ReservedPayment:
         return replace(entry, n_rows=n_rows, reservation=state.drawn(n_rows, n_answers))
 
 
+class _Purchase(NamedTuple):
+    """Rows that are to be paid for."""
+
+    reservation: Reservation
+    pricing: Pricing
+    span: Span
+    note: Mapping[str, Any]
+
+
 class Reserving(BudgetHandle):
     """Handle on a budget that pays for rows beforehand, and draws nothing."""
 
@@ -339,6 +351,60 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             Ctrl-C came when the reservation was recorded already; `answer` is the reservation.
         """
+        # The refund needs a scope that was charged: parts of levels add up by scope.
+        scope = self.scope() if scope is None else scope
+        bought = self._purchase(mechanism, n_rows, n_columns, n_answers, scope, note or {})
+        return self._pay([bought], scope, bought.reservation)
+
+    def reserve_plan(
+        self, plan: ReleasePlan, scope: Scope, note: Mapping[str, Any] | None = None
+    ) -> dict[str, Reservation]:
+        """Pay for all releases of a plan in one transaction: for all of them, or for none.
+
+        Parameters
+        ----------
+        plan : ReleasePlan
+        scope : Scope
+            The part of the run that pays.
+        note : dict, default=None
+            Public facts to keep with each release in the ledger, beside those of the plan.
+
+        Returns
+        -------
+        dict of str to Reservation
+            By the name of the release.
+
+        Raises
+        ------
+        BudgetExceededError
+            If they don't fit together; nothing was reserved.
+        CompletedInterrupt
+            As of `reserve`.
+        """
+        bought = {
+            release.name: self._purchase(
+                release.mechanism,
+                release.n_rows,
+                release.n_columns,
+                None,
+                scope,
+                {**(note or {}), **release.words},
+            )
+            for release in plan
+        }
+        reservations = {name: purchase.reservation for name, purchase in bought.items()}
+        return self._pay(list(bought.values()), scope, reservations)
+
+    def _purchase(
+        self,
+        mechanism: ReleaseMechanism,
+        n_rows: int,
+        n_columns: int | None,
+        n_answers: int | None,
+        scope: Scope,
+        note: Mapping[str, Any],
+    ) -> _Purchase:
+        """Check rows that are to be reserved, and that they fit what is left."""
         check_mechanism(mechanism, self.relation)
         n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
@@ -348,8 +414,6 @@ class Reserving(BudgetHandle):
                 f"mechanism={mechanism!r} releases all its rows at once, so there is nothing to "
                 "draw later; release it."
             )
-        # The refund needs a scope that was charged: parts of levels add up by scope.
-        scope = self.scope() if scope is None else scope
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         if n_answers is not None:
             check_integer("n_answers", n_answers, most=n_rows)
@@ -372,10 +436,13 @@ class Reserving(BudgetHandle):
             facts[COLUMNS] = n_columns
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
         pricing.price(self._ledger.totals(scope.id), span)  # before others have to wait
+        return _Purchase(reservation, pricing, span, facts)
 
-        def record(transaction: Transaction) -> Reservation:
-            append_payments(transaction, reservation, pricing, span, facts)
-            return reservation
+    def _pay(self, purchases: Sequence[_Purchase], scope: Scope, answer: T) -> T:
+        def record(transaction: Transaction) -> T:
+            for purchase in purchases:
+                append_payments(transaction, *purchase)
+            return answer
 
         return self._ledger.transact(record, scope.id)
 

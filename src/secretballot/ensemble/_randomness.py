@@ -11,7 +11,7 @@ import numpy as np
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, RandomState
 
-_PARTITION, _TEACHER, _STUDENT, _NOISE = range(4)
+_PARTITION, _TEACHER, _STUDENT, _NOISE, _NAMED = range(5)
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,11 @@ class Randomness:
     def noise(self, count: int) -> np.random.SeedSequence | None:
         """Return the seed of the ``count``-th release; None for the cryptographic generator."""
         return self._stream(_NOISE, count) if self.seeded else None
+
+    def named_noise(self, name: str, number: int) -> np.random.SeedSequence | None:
+        """Return the seed of a row of a planned release; None for the cryptographic generator."""
+        digest = int.from_bytes(sha256(name.encode()).digest()[:8], "little")
+        return self._stream(_NAMED, digest, number) if self.seeded else None
 
 
 def seed_estimator(

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.linear._fit_size import FitSize
 from secretballot.linear.features import (
-    FEW_PUBLIC_ROWS,
     AdditiveBins,
-    Categories,
     FeatureMap,
     Features,
     KernelFeatures,
     NumberBins,
-    PublicColumn,
     ScaledColumns,
     TransformedRows,
     declared_bins,
@@ -30,17 +25,8 @@ from secretballot.linear.features import (
     public_ends,
     spread_ends,
 )
-from secretballot.linear.input import (
-    FitInput,
-    checked_bounds,
-    declared_bounds,
-    declared_categories,
-    refuse_categories,
-)
+from secretballot.linear.input import FitColumns, Settings, refuse_categories
 from secretballot.tables._column_bounds import Bounds
-
-if TYPE_CHECKING:
-    from secretballot.linear._linear_model import LinearModel
 
 #: Public rows that are used; the sampling error of more is less than the noise.
 MOST_PUBLIC_ROWS = 20_000
@@ -48,101 +34,75 @@ MOST_PUBLIC_ROWS = 20_000
 #: feature of its own in regressions: noise would hide its effect, and only add to the others'.
 _RARE_SHARE = 0.1
 
-
-def first_kind(model: LinearModel) -> str | TransformerMixin:
-    """Return the features with which a fit begins: additive ones, if it may choose."""
-    is_open = isinstance(model.features, str) and model.features == "auto"
-    return "additive" if is_open else model.features
+#: Bins of numbers at private quantiles, by column.
+PlacedBins = Mapping[Hashable, NumberBins]
 
 
-def has_few_public_rows(data: FitInput) -> bool:
-    return data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS
-
-
-def bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds:
+def bounds_of_numbers(
+    settings: Settings, columns: FitColumns, n_bins: int, *, is_smooth: bool
+) -> Bounds:
     """Return the bounds of the numbers whose bins may be at private quantiles.
 
     They are declared, or the ends of public rows that are not few. (Piecewise linear effects gain
     nothing from private quantiles beside such rows.)
     """
-    if data.X_public is None:
-        return declared_bounds(model, data.names, declared_categories(model, data.names))
-    if first_kind(model) != "additive":
+    if settings.kind != "additive":
         return {}
-    categories = declared_categories(model, data.names)
-    columns = data.public_columns(categories)
-    bounds = checked_bounds(model, columns, categories)
-    if has_few_public_rows(data):
-        return bounds
-    if data.response.is_smooth:
+    if columns.has_few_public_rows:
+        return columns.bounds
+    if is_smooth:
         return {}
-    ends = spread_ends(columns, n_bins)
-    return {name: bounds.get(name, ends[name]) for name in ends}
+    ends = spread_ends(columns.public_columns, n_bins)
+    return {name: columns.bounds.get(name, ends[name]) for name in ends}
 
 
-def ranges_of_numbers(model: LinearModel, data: FitInput) -> Bounds:
-    categories = declared_categories(model, data.names)
-    if data.X_public is None:
-        return declared_bounds(model, data.names, categories)
-    bounds, ranges = checked_bounds(model, data.columns, categories), {}
-    for column in data.columns:
-        if column.is_number and column.name not in categories:
-            ends = [*column.numbers(), *bounds.get(column.name, ())]
-            if ends:
-                ranges[column.name] = float(min(ends)), float(max(ends))
-    return ranges
-
-
-def feature_map(
-    model: LinearModel,
-    data: FitInput,
-    kind: str | TransformerMixin,
-    size: FitSize,
-    placed: Mapping[Hashable, NumberBins] | None = None,
-) -> tuple[FeatureMap, str]:
-    """Return the features of rows, and their origin: "declared", "public" or "frozen"."""
-    if data.X_public is None:
-        categories = declared_categories(model, data.names)
-        bounds = declared_bounds(model, data.names, categories)
-        bins = declared_bins(data.names, bounds, size.n_bins, categories, placed)
-        refuse_categories(bins, data.directions)
-        return nullable_bins(bins, data.days), "declared"
-    if not isinstance(kind, str):
-        if isinstance(kind, type):
-            raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
-        frozen = isinstance(kind, FrozenEstimator)
-        transformer = kind if frozen else clone(kind).fit(data.X_public)
-        rows = TransformedRows(transformer, data.X_public, data.schema, model.rows_per_call)
-        return rows, "frozen" if frozen else "public"
-    categories = declared_categories(model, data.names)
-    columns = data.public_columns(categories)
-    if kind == "additive":
-        is_smooth = data.response.is_smooth
-        bins = additive_bins(model, columns, categories, size, placed, is_smooth=is_smooth)
-        refuse_categories(bins, data.directions)
-        return nullable_bins(bins.in_order(data.directions, columns), data.days), "public"
-    if kind == "kernel":
-        return KernelFeatures(columns, categories, size.kernel_width), "public"
-    return ScaledColumns(columns, categories), "public"
-
-
-def additive_bins(
-    model: LinearModel,
-    columns: Sequence[PublicColumn],
-    categories: Categories,
-    size: FitSize,
-    placed: Mapping[Hashable, NumberBins] | None = None,
+def additive_features(
+    columns: FitColumns,
+    n_bins: int,
+    directions: NDArray[np.int8],
+    placed: PlacedBins | None = None,
     *,
     is_smooth: bool,
 ) -> AdditiveBins:
-    bounds = checked_bounds(model, columns, categories)
-    least_share = _RARE_SHARE / size.n_bins**2 if is_smooth else 0.0
-    bins = public_bins(columns, size.n_bins, categories, bounds, placed, least_share)
-    return knots_between(bins, public_ends(bins, columns)) if is_smooth else bins
+    """Return the bins of each column; those of some numbers may be placed."""
+    if columns.X_public is None:
+        bins = declared_bins(columns.names, columns.bounds, n_bins, columns.categories, placed)
+        refuse_categories(bins, directions)
+        return nullable_bins(bins, columns.days)
+    shown = columns.public_columns
+    least_share = _RARE_SHARE / n_bins**2 if is_smooth else 0.0
+    bins = public_bins(shown, n_bins, columns.categories, columns.bounds, placed, least_share)
+    if is_smooth:
+        bins = knots_between(bins, public_ends(bins, shown))
+    refuse_categories(bins, directions)
+    return nullable_bins(bins.in_order(directions, shown), columns.days)
 
 
-def public_features(data: FitInput, features: FeatureMap) -> Features | None:
-    return None if data.X_public is None else features.transform(_thinned(data.X_public))
+def dense_features(settings: Settings, columns: FitColumns, kernel_width: float) -> FeatureMap:
+    """Return the features of a transformer, kernels or scaled columns."""
+    kind = settings.kind
+    assert columns.X_public is not None
+    if kind == "kernel":
+        return kernel_features(columns, kernel_width)
+    if kind == "linear":
+        return ScaledColumns(columns.public_columns, columns.categories)
+    if isinstance(kind, type):
+        raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
+    assert not isinstance(kind, str)
+    transformer = kind if is_frozen(kind) else clone(kind).fit(columns.X_public)
+    return TransformedRows(transformer, columns.X_public, columns.schema, settings.rows_per_call)
+
+
+def kernel_features(columns: FitColumns, width: float) -> KernelFeatures:
+    return KernelFeatures(columns.public_columns, columns.categories, width)
+
+
+def is_frozen(features: str | TransformerMixin) -> bool:
+    return isinstance(features, FrozenEstimator)
+
+
+def public_features(columns: FitColumns, features: FeatureMap) -> Features | None:
+    return None if columns.X_public is None else features.transform(_thinned(columns.X_public))
 
 
 def _thinned(X_public: ArrayLike) -> ArrayLike:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._base._numbers import quoted
+from secretballot._base._errors import GIVE_BUDGET
+from secretballot._base._numbers import check_integer, number_of_rows
+from secretballot._base._progress import Progress
 from secretballot._base._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -22,16 +26,18 @@ from secretballot._base._sklearn_compat import (
     Options,
     StrOptions,
     _num_samples,
+    with_callbacks,
 )
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.ensemble._public_data import PublicData, public_rows
+from secretballot.ensemble._public_data import PublicData
+from secretballot.ensemble._randomness import Randomness
 from secretballot.ledger._budget import Scope
-from secretballot.linear._model_fit import FittedModel
-from secretballot.linear._price_fit import price_linear_fit
+from secretballot.linear._fit import FitArguments, FittedModel, run_fit
+from secretballot.linear._price_fit import plan_linear_fit, price_linear_fit
 from secretballot.linear.features import (
     AdditiveBins,
-    ColumnChoice,
     ColumnReadings,
     Design,
     Features,
@@ -39,23 +45,20 @@ from secretballot.linear.features import (
     TransformedRows,
     declared_bins,
     declared_readings,
-    public_columns,
     public_readings,
 )
 from secretballot.linear.input import (
+    AnswerReader,
+    ColumnSettings,
+    Settings,
     check_public_table,
-    checked_bounds,
-    declared_bounds,
-    declared_categories,
+    declared_columns,
+    public_columns_of,
 )
-from secretballot.linear.rounds import Response, Targets
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
 from secretballot.measures._score_methods import PrivatePredictor
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
-from secretballot.tables._column_bounds import date_bounds
-from secretballot.tables._copies import CopiedMixin
-from secretballot.tables._file_columns import check_file_columns
-from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._copies import CopiedMixin, check_copy
 from secretballot.tables._rowwise import RowAnswers
 
 
@@ -101,22 +104,112 @@ class LinearModel(
     }
 
     @abstractmethod
-    def _response_without_rows(self, n_labels: int | None) -> Response:
-        """Return the response of a fit without rows, of which the price of a fit depends."""
+    def _answer_reader(self) -> AnswerReader:
+        """Return the parameters that say what is learned of a row."""
+
+    def _settings(self, *, is_copy: bool = False) -> Settings:
+        if self.accountant is None:
+            raise ValueError(
+                "accountant=None: nothing is learned from private rows without a budget. "
+                f"{GIVE_BUDGET}"
+            )
+        return Settings(
+            features=self.features,
+            columns=self.columns,
+            categories=self.categories,
+            bounds=self.bounds,
+            monotonic_cst=self.monotonic_cst,
+            estimator=type(self).__name__,
+            answer=self._answer_reader(),
+            n_bins=self.n_bins,
+            rounds=self.rounds,
+            interactions=self.interactions,
+            epsilon=self.epsilon,
+            check_public_rows=self.check_public_rows,
+            rows_per_call=self.rows_per_call,
+            accountant=self.accountant,
+            scope=self.accountant.scope(self.epsilon),
+            is_copy=is_copy,
+        )
+
+    @with_callbacks
+    def _run_fit(self, arguments: FitArguments) -> FittedModel:
+        self._settings()  # without an accountant no copy is told to name a part of its budget
+        settings = self._settings(is_copy=check_copy(self))
+        self._scope = settings.scope
+        return run_fit(
+            settings,
+            arguments,
+            self._validated,
+            Randomness.from_seed(self.random_state),
+            partial(Progress, self, "fit", 1, self.verbose),
+        )
+
+    def _validated(self, X: ArrayLike, name: str) -> ArrayLike:
+        """Keep the names of a table's columns; check its cells if it has a name, and is public."""
+        if name:
+            return self._checked_table(X, name, reset=True)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return X
+
+    def _checked_table(self, X: ArrayLike, name: str = "X", *, reset: bool = False) -> ArrayLike:
+        return check_public_table(
+            self, not isinstance(self.features, str), X, reset=reset, name=name
+        )
+
+    def plan_fit(
+        self,
+        n: int | Mapping[str, int],
+        X_public: object = None,
+        *,
+        n_fits: int = 1,
+        n_labels: int | None = None,
+    ) -> ReleasePlan:
+        """Plan what `fit` releases, from the parameters and public numbers. Free of charge.
+
+        `fit` pays for exactly that before it releases anything, and what it does not draw is
+        refunded. `price_fit` says what it costs.
+
+        Parameters
+        ----------
+        n : int, table of rows, or dict of str to either
+            Number of private rows, or owners, or the rows themselves, whose number is taken; per
+            level if ``budgets`` is given to `fit`.
+        X_public : array-like of shape (n_public, n_features) or PublicData, default=None
+            Public rows, as for `fit`.
+        n_fits : int, default=1
+            Fits that are to follow, of which each takes an equal part of what is left.
+        n_labels : int, default=None
+            Number of labels, where a row has several.
+
+        Returns
+        -------
+        ReleasePlan
+            One release a row, if it is printed or shown in a notebook.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the fit would be refused for its budget.
+        ValueError
+            If an argument is invalid, or there is no accountant.
+        """
+        settings = self._settings()
+        accountant = settings.accountant
+        n = number_of_rows("n", n, accountant.unit)
+        check_integer("n", n, per_level=True)
+        check_integer("n_fits", n_fits)
+        if n_labels is not None:
+            check_integer("n_labels", n_labels, least=2)
+        if n_fits > 1:
+            epsilon = accountant.epsilon_per_fit(n_fits)
+            settings = replace(settings, epsilon=epsilon, scope=accountant.scope(epsilon))
+        return plan_linear_fit(settings, n, X_public, n_labels)
 
     def _price_fit(
         self, n: int | Mapping[str, int], X_public: object, n_fits: int, n_labels: int | None
     ) -> FitPrice:
-        response = self._response_without_rows(n_labels)
-        return price_linear_fit(self, n, X_public, n_fits, response)
-
-    @abstractmethod
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[Response, Targets]:
-        """Check the targets of private rows, and return the response of a fit and its targets."""
-
-    def _response_of_columns(self, y: str | list[str]) -> Response:
-        """Return the response of a fit of rows in parts, given their columns of targets."""
-        return self._response_without_rows(None if isinstance(y, str) else len(y))
+        return price_linear_fit(self._settings(), n, X_public, n_fits, n_labels)
 
     def _fit_scope(self) -> Scope | None:
         return getattr(self, "_scope", None)
@@ -194,33 +287,19 @@ class LinearModel(
             nothing is declared of a column without public rows, or a column has no name and numbers
             the rows.
         """
+        settings = ColumnSettings(
+            features=self.features,
+            columns=self.columns,
+            categories=self.categories,
+            bounds=self.bounds,
+            monotonic_cst=None,
+        )
         if X_public is None:
-            return self._read_declared()
-        check_table(X_public := public_rows(X_public, None), "X_public")
-        table = public_table(X_public, "X_public")
-        choice = ColumnChoice.of(self.columns, table)
-        names = list(choice.names)
-        declared = declared_categories(self, names)
-        check_file_columns(selected := choice.select(table, "X_public"))
-        columns = public_columns(selected, declared, names)
-        return public_readings(columns, declared, bounds=checked_bounds(self, columns, declared))
-
-    def _read_declared(self) -> ColumnReadings:
-        """Return the readings of declared columns, which have to be named."""
-        bounds, categories = self.bounds, self.categories or {}
-        if not isinstance(bounds, Mapping | None) or not (bounds or categories):
-            raise ValueError(
-                f"X_public=None and bounds={quoted(bounds)}: which columns there are is not "
-                "known. Pass the public rows, or name the columns: bounds={column: (low, high)} "
-                "and categories={column: [...]}."
-            )
-        names = [*dict.fromkeys([*(bounds or {}), *categories])]
-        if self.columns is not None:
-            names = np.asarray(self.columns, dtype=object).ravel().tolist()
-        declared = declared_categories(self, names)
-        numbers = declared_bounds(self, names, declared)
-        days = date_bounds(bounds, names)
-        return declared_readings(declared_bins(names, numbers, 1, declared), days, numbers)
+            columns = declared_columns(settings)
+            bins = declared_bins(columns.names, columns.bounds, 1, columns.categories)
+            return declared_readings(bins, columns.days, columns.bounds)
+        columns = public_columns_of(settings, X_public)
+        return public_readings(columns.given, columns.categories, bounds=columns.bounds)
 
     def _check_additive(self) -> AdditiveBins:
         check_is_fitted(self)
@@ -237,7 +316,7 @@ class LinearModel(
         if not choice.is_selected(X):
             choice.check_width(X)
             if not choice.is_by_name(X) or _num_samples(X) == 0:
-                X = check_public_table(self, X, reset=False)
+                X = self._checked_table(X)
             X = choice.select(X)
         table = self._row_schema.read(X).table
         return self._table_scores(table, self._public_features.transform(table))

@@ -12,25 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._errors import restored_on_failure
 from secretballot._base._numbers import check_number
-from secretballot._base._sklearn_compat import _fit_context, _num_samples
+from secretballot._base._sklearn_compat import _fit_context
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._expected_errors import ExpectedErrors
+from secretballot.linear._fit import FitArguments
 from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
-from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
-from secretballot.linear.rounds import NumberResponse, Targets, centred_coefficients
+from secretballot.linear.input import NumberReader
+from secretballot.linear.rounds import centred_coefficients
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score
 from secretballot.measures._regressor_score_methods import RegressorScoreMethods
-from secretballot.measures._targets import check_target_bounds, read_targets
+from secretballot.measures._targets import check_target_bounds
 from secretballot.reports._budget_report import explained_interrupts
-from secretballot.tables._private_extremes import warn_private_extremes
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_order import check_lengths
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
@@ -224,13 +223,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self.verbose = verbose
         self.random_state = random_state
 
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[NumberResponse, Targets]:
-        low, high = check_target_bounds(self.target_bounds)
-        targets = read_targets(y)
-        check_lengths("y", targets, len(targets), _num_samples(X))
-        warn_private_extremes("target_bounds", {"y": (low, high)}, {"y": targets})
-        response = NumberResponse((low, high))
-        return response, response.encode(targets)
+    def _answer_reader(self) -> NumberReader:
+        return NumberReader(self.target_bounds)
 
     def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
         check_is_fitted(self)
@@ -239,11 +233,6 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     def _price_later_score(self, accountant: PrivacyAccountant, n: int) -> RegressionScorePrice:
         bounds = check_target_bounds(self.target_bounds)
         return price_regression_score(accountant, n, target_bounds=bounds)
-
-    def _response_without_rows(self, n_labels: int | None) -> NumberResponse:
-        if n_labels is not None:
-            raise ValueError(f"n_labels={n_labels!r}, and this model predicts a number.")
-        return NumberResponse(check_target_bounds(self.target_bounds))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -291,7 +280,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         with restored_on_failure(self), explained_interrupts(self):
-            fitted = run_fit(self, X, y, X_public, owners, budgets)
+            fitted = self._run_fit(FitArguments(X, y, X_public, owners, budgets))
         self._keep_fit(fitted)
         low, high = check_target_bounds(self.target_bounds)
         half = (high - low) / 2

@@ -19,14 +19,9 @@ from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._class_weights import fitted_class_weights
+from secretballot.linear._fit import FitArguments
 from secretballot.linear._linear_model import LinearModel
-from secretballot.linear._model_fit import run_fit
-from secretballot.linear._read_classes import (
-    read_classes,
-    response_of_columns,
-    response_without_rows,
-)
-from secretballot.linear.rounds import ClassifierResponse, Targets
+from secretballot.linear.input import ClassReader
 from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
 from secretballot.reports._budget_report import explained_interrupts
 from secretballot.tables._private_parts import PrivateParts
@@ -276,14 +271,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> tuple[ClassifierResponse, Targets]:
-        return read_classes(self, y, X)
-
-    def _response_without_rows(self, n_labels: int | None) -> ClassifierResponse:
-        return response_without_rows(self, n_labels)
-
-    def _response_of_columns(self, y: str | list[str]) -> ClassifierResponse:
-        return response_of_columns(self, y)
+    def _answer_reader(self) -> ClassReader:
+        return ClassReader(self.classes, self.class_weight, self.label_rate, self.label_threshold)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -332,7 +321,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         with restored_on_failure(self), explained_interrupts(self):
-            fitted = run_fit(self, X, y, X_public, owners, budgets)
+            fitted = self._run_fit(FitArguments(X, y, X_public, owners, budgets))
         self._output = fitted.response.output(fitted.rounds)
         self.classes_ = self._output.class_values()
         self._keep_fit(fitted)

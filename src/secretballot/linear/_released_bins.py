@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Hashable
 
 import numpy as np
 
 from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins
+from secretballot.linear.input import Population, Settings
 from secretballot.measures._noisy_ranks import NoisyRanks
 from secretballot.measures._rank_grid import RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._column_bounds import Bounds
-
-if TYPE_CHECKING:
-    from secretballot.accounting._accountant import PrivacyAccountant
-    from secretballot.ledger._budget import Scope
-    from secretballot.linear.input import FitInput
 
 #: Bins of the grid on which ranks are released, of a column and of all columns.
 _GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
@@ -34,74 +27,36 @@ _SPIKE_ERRORS = 4.0
 _MOST_WITH_INTEGER, _FEW_BETWEEN, _MOST_BETWEEN = 0.25, 0.02, 0.4
 
 
-@dataclass(frozen=True)
-class BinPlacement:
-    """Plan to place the bins of declared columns at private quantiles."""
+def plan_bins(
+    settings: Settings, population: Population, bounds: Bounds, n_bins: int, *, is_needed: bool
+) -> tuple[RankGrid, VectorSum, float] | None:
+    """Plan the release of ranks: grid, mechanism and share of the fit's budget.
 
-    grid: RankGrid
-    mechanism: VectorSum
-    n_bins: int  # number of intervals of a column, beside frequent values
-    share: float  # share of the fit's budget
+    None without numbers, or where it is too noisy or costs too much.
+    """
+    grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // max(len(bounds), 1))
+    if not bounds or grid_bins <= n_bins:
+        return None
+    grid = RankGrid.between(list(bounds), bounds, grid_bins)
 
-    #: Index of the release's noise.
-    NOISE_INDEX: ClassVar[int] = 2**31 + 1
-
-    @classmethod
-    def of(
-        cls,
-        accountant: PrivacyAccountant,
-        data: FitInput,
-        bounds: Bounds,
-        n_bins: int,
-        scope: Scope,
-        *,
-        is_needed: bool,
-    ) -> BinPlacement | None:
-        """Plan the release; None without numbers, or where it is too noisy or costs too much."""
-        grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // max(len(bounds), 1))
-        if not bounds or grid_bins <= n_bins:
-            return None
-        grid = RankGrid.between(list(bounds), bounds, grid_bins)
-
-        def mechanism(share: float) -> VectorSum:
-            return accountant.calibrate(
-                lambda sigma: grid.mechanism(sigma, data.weight),
-                n_rows=1,
-                scope=scope,
-                share=share,
-            )
-
-        error = grid.error(mechanism(_MOST_SHARE).sigma) * n_bins / data.total
-        # The variance of the noise is one over the share.
-        wanted_share = max(_MOST_SHARE * (error / _WANTED_ERROR) ** 2, _LEAST_SHARE)
-        if error > _MOST_ERROR or (wanted_share > _MOST_SHARE_BESIDE and not is_needed):
-            return None
-        share = min(wanted_share, _MOST_SHARE)
-        return cls(grid, mechanism(share), n_bins, share)
-
-    def release_bins(
-        self,
-        accountant: PrivacyAccountant,
-        data: FitInput,
-        *,
-        scope: Scope,
-        random_state: np.random.SeedSequence | None,
-        note: Mapping[str, object],
-    ) -> dict[Hashable, NumberBins]:
-        n_people = math.ceil(data.total)
-        released = accountant.release(
-            self.mechanism,
-            data.private.rank_sums(self.grid, n_people),
-            scope=scope,
-            random_state=random_state,
-            note={"measured": "quantiles", **note},
-        )
-        return released_bins(
-            self.grid.names, self.grid.ranks(released, self.mechanism.sigma, n_people), self.n_bins
+    def mechanism(share: float) -> VectorSum:
+        return settings.accountant.calibrate(
+            lambda sigma: grid.mechanism(sigma, population.weight),
+            n_rows=1,
+            scope=settings.scope,
+            share=share,
         )
 
+    error = grid.error(mechanism(_MOST_SHARE).sigma) * n_bins / population.total
+    # The variance of the noise is one over the share.
+    wanted_share = max(_MOST_SHARE * (error / _WANTED_ERROR) ** 2, _LEAST_SHARE)
+    if error > _MOST_ERROR or (wanted_share > _MOST_SHARE_BESIDE and not is_needed):
+        return None
+    share = min(wanted_share, _MOST_SHARE)
+    return grid, mechanism(share), share
 
-def released_bins(
+
+def placed_bins(
     names: tuple[Hashable, ...], ranks: NoisyRanks, n_bins: int
 ) -> dict[Hashable, NumberBins]:
     """Return the bins of each column: frequent values, and quantiles of all other values."""

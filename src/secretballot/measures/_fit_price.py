@@ -12,6 +12,7 @@ from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError
 from secretballot._base._numbers import check_integer, number_of_rows
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.ledger._budget import ONLY_LEVEL, Scope
 from secretballot.measures._regression_price import RegressionScorePrice
 from secretballot.measures._score_price import (
@@ -51,6 +52,8 @@ class FitPrice(Shown):
         Prospects of the fit, in words.
     unit : str
         ``"row"``, or ``"owner"``: the price is of so many owners.
+    plan : ReleasePlan or None
+        What the fit would release; None if it would be refused.
     """
 
     share: Mapping[str, float]
@@ -62,6 +65,7 @@ class FitPrice(Shown):
     problem: str
     expected: str
     unit: str = "row"
+    plan: ReleasePlan | None = None
 
     @property
     def all_fits_succeed(self) -> bool:
@@ -92,7 +96,8 @@ class FitPrice(Shown):
         counted = unit if self.unit == "owner" else ""
         texts = [problem, self._budget_advice(), sizes, counted, self.expected]
         table = Table(("step", "", "of the budget"), rows)
-        return View("FitPrice", (table, *(Prose.of(text) for text in texts if text)))
+        plan = () if self.plan is None else self.plan._view().parts
+        return View("FitPrice", (table, *plan, *(Prose.of(text) for text in texts if text)))
 
     def __repr__(self) -> str:
         return str(self)
@@ -219,6 +224,7 @@ def price_of_fits(
     sizes: Mapping[str, float],
     problem: str = "",
     expected: str = "",
+    plan: ReleasePlan | None = None,
 ) -> FitPrice:
     """Compute the price of fits that take all that their scope allows, or a given share.
 
@@ -237,4 +243,5 @@ def price_of_fits(
         sizes=sizes,
         problem=problem,
         expected=expected,
+        plan=plan,
     )

@@ -32,6 +32,12 @@ def share_after(share: float) -> float:
     return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
 
 
+def largest_count(counts: Mapping[Hashable, float]) -> tuple[Hashable, float]:
+    """Return the column with the largest count, and the count; 0 without columns."""
+    column = max(counts, key=lambda name: counts[name], default=None)
+    return column, counts.get(column, 0.0)
+
+
 def release_largest_count(
     accountant: PrivacyAccountant,
     counts: Mapping[Hashable, float],
@@ -45,10 +51,10 @@ def release_largest_count(
 
     One person moves the largest count by 1 at most if that holds for the count of each column.
     """
-    column = max(counts, key=lambda name: counts[name], default=None)
+    column, count = largest_count(counts)
     released = accountant.release(
         NoisyCounts(sigma=sigma),
-        [[counts.get(column, 0.0)]],
+        [[count]],
         random_state=random_state,
         scope=scope,
         note=note,

@@ -14,12 +14,15 @@ from scipy.stats import binom
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._release_plan import PlannedRelease
 from secretballot.accounting._reservations import Reservation
+from secretballot.accounting._run import Run
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells_outside import cells_outside
 from secretballot.tables._noisy_count import (
     MOST_SHARE,
+    largest_count,
     release_largest_count,
     share_after,
     share_of,
@@ -52,10 +55,10 @@ _BALLOT_KEYS = ("people", "individualization")
 
 
 class CheckedEstimator(Protocol):
-    accountant: PrivacyAccountant
-    categories: Mapping[Hashable, Sequence[Hashable]] | None
-    check_public_rows: bool
-    epsilon: float | Mapping[str, float] | None
+    @property
+    def accountant(self) -> PrivacyAccountant: ...
+    @property
+    def check_public_rows(self) -> bool: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,8 @@ class PublicRowsCheck:
     count: float | None = None  # noisy, once it is released
     is_declared: bool = False  # True if declared columns are compared, and no public rows
 
+    #: Name of the release in a plan.
+    NAME: ClassVar[str] = "public rows check"
     #: Index of its noise among the seeded releases of a fit, larger than any other.
     NOISE_INDEX: ClassVar[int] = 2**31
 
@@ -103,6 +108,35 @@ class PublicRowsCheck:
     def remaining_share(self) -> float:
         return share_after(self.share)
 
+    def planned(self) -> list[PlannedRelease]:
+        """Return the release of the count, if there is one."""
+        if self.sigma is None:
+            return []
+        shown = "what is declared" if self.is_declared else "the public rows"
+        return [
+            PlannedRelease(
+                name=self.NAME,
+                mechanism=NoisyCounts(sigma=self.sigma),
+                n_rows=1,
+                n_columns=1,
+                share=self.share,
+                reads=f"people whose cells lie outside of {shown}, by column",
+                note=self._note,
+            )
+        ]
+
+    @property
+    def _note(self) -> dict[str, object]:
+        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
+        return {"measured": measured, "n_counted": self.n}
+
+    def draw(self, run: Run, totals: Callable[[], Mapping[Hashable, float]]) -> PublicRowsCheck:
+        """Draw the count of a run; ValueError if it is over half of the people."""
+        if self.sigma is None:
+            return self
+        column, count = largest_count(totals())
+        return self._judged(float(run.release(self.NAME, [[count]])[0, 0]), column)
+
     def release_count(
         self,
         estimator: CheckedEstimator,
@@ -123,10 +157,12 @@ class PublicRowsCheck:
             scope=scope,
             note={
                 **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
-                "measured": _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE,
-                "n_counted": self.n,
+                **self._note,
             },
         )
+        return self._judged(noisy, column)
+
+    def _judged(self, noisy: float, column: Hashable) -> PublicRowsCheck:
         if noisy > self.n / 2:
             problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
             raise ValueError(

@@ -20,7 +20,7 @@ class ColumnChoice:
 
     names: tuple[Hashable, ...]
     positions: tuple[int, ...]
-    n_columns: int  # columns of the whole table
+    all_names: tuple[Hashable, ...]  # of the whole table
     is_named: bool  # whether the table has names of columns
     # Whether they were chosen: other columns, which tables may lack, are left out.
     is_chosen: bool = False
@@ -30,7 +30,7 @@ class ColumnChoice:
         keys = column_keys(X)
         is_named = column_names(X) is not None
         if columns is None:
-            return cls(tuple(keys), tuple(range(len(keys))), len(keys), is_named)
+            return cls(tuple(keys), tuple(range(len(keys))), tuple(keys), is_named)
         named: list[Hashable] = list(columns)  # type: ignore[arg-type]
         if named and all(isinstance(entry, bool | np.bool_) for entry in named):
             raise ValueError(
@@ -43,7 +43,12 @@ class ColumnChoice:
                 f"columns={named!r} must name one column at least, and none of them twice."
             )
         chosen = sorted(positions)
-        return cls(tuple(keys[at] for at in chosen), tuple(chosen), len(keys), is_named, True)
+        return cls(tuple(keys[at] for at in chosen), tuple(chosen), tuple(keys), is_named, True)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the whole table."""
+        return len(self.all_names)
 
     @property
     def is_all(self) -> bool:

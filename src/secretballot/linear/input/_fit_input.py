@@ -1,41 +1,34 @@
-"""Checked input of a fit: private rows, their classes and weights, and the public rows."""
+"""Checked input of a fit of rows in memory: columns, people, targets and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
-from secretballot.ensemble._public_rows import warn_categories_left_out
 from secretballot.ensemble.individual._levels import Levels, check_levels
 from secretballot.linear.features import (
     AdditiveBins,
-    Categories,
     ColumnChoice,
     ColumnReadings,
     FeatureMap,
-    PublicColumn,
-    days_by_key,
     declared_readings,
-    in_days,
-    public_columns,
     public_readings,
     warn_columns,
 )
+from secretballot.linear.input._fit_columns import FitColumns
 from secretballot.linear.input._monotonic_cst import read_directions
 from secretballot.linear.input._private_source import PrivateSource, TableSource
+from secretballot.linear.input._settings import Settings
 from secretballot.linear.rounds import Response
-from secretballot.tables._cells import missing_cells
-from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
-from secretballot.tables._declared_columns import check_kind_of_bounds, check_readable_numbers
-from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._declared_columns import check_readable_numbers
 from secretballot.tables._frames import (
     as_table,
     check_table,
@@ -47,17 +40,46 @@ from secretballot.tables._people import People
 from secretballot.tables._private_extremes import warn_private_extremes
 from secretballot.tables._repeated_rows import warn_repeated_rows
 from secretballot.tables._row_order import check_row_order
-from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._shared_rows import check_no_shared_rows
 from secretballot.tables._table_kinds import check_table_kinds
 from secretballot.tables._target_column import check_target_left_out
 
-if TYPE_CHECKING:
-    from secretballot.linear._linear_model import LinearModel
+#: Check of a table by its estimator, which keeps the names of its columns; with its name.
+Validate = Callable[[ArrayLike, str], ArrayLike]
 
-#: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
-#: seconds with 100, 300, 1,000 and 2,000 of them.
-_MOST_CATEGORIES = 1_000
+
+@dataclass(frozen=True)
+class Population:
+    """Number of people, and weights of their vectors. All of it is public."""
+
+    n_units: int  # rows, or owners
+    total: float  # sum of their weights
+    n_people: float  # number of people of equal weight with the same precision
+    weight: float | dict[str, float]  # of a person's vector, per level where there are levels
+    levels: Levels | None = None
+
+    @classmethod
+    def of(cls, n: int, levels: Levels | None = None) -> Population:
+        if levels is None:
+            return cls(n, float(n), float(n), 1.0)
+        counts, weights = levels.people, levels.weights
+        total = float(counts @ weights)
+        return cls(
+            n,
+            total,
+            total**2 / float(counts @ weights**2),
+            dict(zip(levels.names, weights.tolist(), strict=True)),
+            levels,
+        )
+
+    @property
+    def least_weight(self) -> float:
+        return min(self.weight.values()) if isinstance(self.weight, dict) else self.weight
+
+    @property
+    def note(self) -> dict[str, object]:
+        """Public facts for the ledger about the weights of vectors."""
+        return {} if self.levels is None else self.levels.ledger_note
 
 
 @dataclass(frozen=True)
@@ -65,131 +87,89 @@ class FitInput:
     """Checked input of one fit; lives as long as the fit."""
 
     private: PrivateSource
+    columns: FitColumns
+    population: Population
     response: Response
-    total: float  # sum of the weights of all rows or owners
-    n_people: float  # number of rows or owners of equal weight with the same precision
-    n_units: int
-    weight: float | dict[str, float]  # weight of a row or owner, per level where there are levels
-    levels: Levels | None
-    X_public: ArrayLike | None
-    schema: RowSchema
-    public_may_be_private: bool
     # (n_columns,): 1 for columns whose effect increases, -1 where it decreases, 0 for all others.
     directions: NDArray[np.int8]
-    choice: ColumnChoice  # the columns that are read
-    # Columns whose cells are numbers of days here, in private and public rows.
-    days: Mapping[Hashable, str]
-    columns: Sequence[PublicColumn]  # public columns as they were given; none without public rows
 
-    @property
-    def names(self) -> list[Hashable]:
-        return list(self.choice.names)
-
-    def readings(self, model: LinearModel, features: FeatureMap) -> ColumnReadings:
+    def readings(self, features: FeatureMap) -> ColumnReadings:
         """Return the readings of all columns, with the bins of these features."""
         bins = features if isinstance(features, AdditiveBins) else None
-        if self.X_public is None:
+        if self.columns.X_public is None:
             assert bins is not None
-            return declared_readings(bins, self.days)
-        return public_readings(self.columns, declared_categories(model, self.names), bins)
-
-    def public_columns(self, categories: Categories) -> list[PublicColumn]:
-        assert self.X_public is not None
-        return public_columns(self.X_public, categories, self.names)
+            return declared_readings(bins, self.columns.days)
+        return public_readings(self.columns.given, self.columns.categories, bins)
 
 
-def check_input(
-    model: LinearModel,
+def read_tables(
+    settings: Settings,
+    validate: Validate,
     X: ArrayLike,
     y: ArrayLike | None,
     X_public: ArrayLike | PublicData | None,
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
 ) -> FitInput:
+    """Check the arguments of a fit of rows in memory, before anything is spent."""
     if y is None:
-        raise ValueError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None."
-        )
+        raise ValueError(f"{settings.estimator} requires y to be passed, but the target y is None.")
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
-    table = private_table(X)
-    response, targets = model._read_response(y, table)
+    table, accountant = private_table(X), settings.accountant
     n_rows = _num_samples(table)
-    assert model.accountant is not None
-    people = People.from_owners(model.accountant, owners, n_rows)
-    levels = None if budgets is None else check_levels(budgets, n_rows, owners, model.accountant)
-    weight: float | dict[str, float] = 1.0
-    shares, counts, weights = people.weights, np.array([people.n]), np.ones(1)
+    response, targets = settings.answer.read(y, n_rows)
+    people = People.from_owners(accountant, owners, n_rows)
+    levels = None if budgets is None else check_levels(budgets, n_rows, owners, accountant)
+    population, shares = Population.of(people.n, levels), people.weights
     if levels is not None:
-        weights = levels.weights
-        weight = dict(zip(levels.names, weights.tolist(), strict=True))
-        shares, counts = shares * weights[levels.of_row], levels.people
-    total = float(counts @ weights)
-    pool = None
-    if X_public is not None:
-        pool = check_public_table(model, public_rows(X_public, X), reset=True, name="X_public")
-    else:
-        validate_data(model, table, reset=True, skip_check_array=True)
+        shares = shares * levels.weights[levels.of_row]
+    pool = None if X_public is None else validate(public_rows(X_public, X), "X_public")
     is_by_name = False
-    if pool is not None and model.columns is not None:
+    if pool is not None and settings.columns is not None:
         is_by_name = None not in (column_names(table), column_names(pool))
-    if is_by_name:
-        # Either table may lack columns that are not read.
-        validate_data(model, table, reset=True, skip_check_array=True)
-    choice = ColumnChoice.of(model.columns, table if pool is None or is_by_name else pool)
+    if pool is None or is_by_name:
+        # By name, either table may lack columns that are not read.
+        validate(table, "")
+    choice = ColumnChoice.of(settings.columns, table if pool is None or is_by_name else pool)
     n_given = {row_shape(rows) for rows in (table, pool) if rows is not None}
     table = choice.select(table)
     check_target_left_out(table, y)
-    if model.accountant.unit == "row":
+    if accountant.unit == "row":
         warn_repeated_rows(X)
-    if pool is not None:
-        pool = choice.select(pool, "X_public")
-        check_table_kinds(table, pool)
-        if is_by_name and n_given != {(choice.n_columns,)} and not declared_private(X_public):
-            check_no_shared_rows(pool, table)  # whole rows could not be compared
-    names, columns = list(choice.names), list[PublicColumn]()
-    schema, days = row_schema(model, table, pool, names)
-    if pool is not None:
-        categories = declared_categories(model, names)
-        columns = public_columns(pool, categories, names)
-        if isinstance(model.features, str):
-            checked_bounds(model, columns, categories)
-        else:
-            pool = schema.read(pool, "X_public").table
-        pool = in_days(pool, names, days)
+    if pool is None:
+        columns = FitColumns.declared(settings, table, choice)
+    else:
+        shown = choice.select(pool, "X_public")
+        check_table_kinds(table, shown)
+        private_pool = declared_private(X_public)
+        if is_by_name and n_given != {(choice.n_columns,)} and not private_pool:
+            check_no_shared_rows(shown, table)  # whole rows could not be compared
+        columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
     X_selected = table
-    table, misfits = schema.read(X_selected)
+    table, misfits = columns.schema.read(X_selected)
     if not choice.is_named:
-        misfits = {names[int(str(position))]: rows for position, rows in misfits.items()}
+        misfits = {columns.names[int(str(place))]: rows for place, rows in misfits.items()}
     if pool is not None:
-        warn_columns(public_readings(columns, categories))
+        warn_columns(public_readings(columns.given, columns.categories))
     given_rows = X if pool is not None else X_selected
     private = TableSource(
         X=choice.select(given_rows) if choice.is_named else given_rows,
         table=table,
-        names=names,
+        names=columns.names,
         misfits=misfits,
         targets=targets,
         people=people,
         shares=shares,
-        total=total,
+        total=population.total,
     )
-    _check_declared(model, private, names, without_public_rows=pool is None)
+    _check_declared(columns, private)
     return FitInput(
-        private=private,
-        schema=schema.named_like(X_selected),
-        response=response,
-        total=total,
-        n_people=total**2 / float(counts @ weights**2),
-        n_units=people.n,
-        weight=weight,
-        levels=levels,
-        X_public=pool,
-        public_may_be_private=declared_private(X_public),
-        directions=read_directions(model, response, choice),
-        choice=choice,
-        days=days,
-        columns=columns,
+        private,
+        columns.named_like(X_selected),
+        population,
+        response,
+        read_directions(settings, response, choice),
     )
 
 
@@ -222,69 +202,21 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
         )
 
 
-def _check_declared(
-    model: LinearModel,
-    private: TableSource,
-    names: Sequence[Hashable],
-    *,
-    without_public_rows: bool,
-) -> None:
+def _check_declared(columns: FitColumns, private: TableSource) -> None:
     """Refuse columns that can't be read; warn of bounds that are private extremes."""
     read = private.cells_read()
-    categories = declared_categories(model, names)
-    is_declared = model.features in ("auto", "additive") and (
-        model.bounds is not None or bool(categories)
-    )
-    if without_public_rows and is_declared:
-        declared_bounds(model, names, categories)  # its own errors first
-    if model.bounds is not None:
-        numbers = [name for name in names if name not in categories]
-        if isinstance(model.bounds, dict):
-            numbers = [name for name in numbers if name in model.bounds]
-        bounds = read_bounds(model.bounds, numbers)
-        warn_private_extremes("bounds", bounds, read)
-    else:
-        bounds = {}
-    if without_public_rows and is_declared:
-        check_readable_numbers(private.cells(), read, bounds)
-
-
-def row_schema(
-    model: LinearModel, X: ArrayLike, X_public: ArrayLike | None, names: Sequence[Hashable]
-) -> tuple[RowSchema, Mapping[Hashable, str]]:
-    """Return the schema of public rows, or of declared columns, and the columns of days."""
-    rows = X if X_public is None else X_public
-    if X_public is None:
-        check_header(X, "X")
-    else:
-        check_file_columns(X_public)
-    declared, days, left_out = declared_categories(model, names), dict[Hashable, str](), {}
-    if not isinstance(model.features, str):
-        schema = RowSchema.of(rows, None if X_public is None else declared)
-        left_out = schema.left_out
-    elif X_public is None:
-        days = date_bounds(model.bounds, [name for name in names if name not in declared])
-        is_number = [name not in declared for name in names]
-        schema = RowSchema.of_kinds(rows, is_number, days=days_by_key(rows, names, days))
-    else:
-        columns = public_columns(rows, declared, names)
-        days = {column.name: column.days for column in columns if column.days}
-        numbers = [column.is_number and column.name not in declared for column in columns]
-        nullable = [bool(missing_cells(column.values).any()) for column in columns]
-        schema = RowSchema.of_kinds(rows, numbers, nullable, days=days_by_key(rows, names, days))
-        left_out = {column.name: column.n_left_out for column in columns if column.n_left_out}
-    warn_categories_left_out(left_out)
-    return schema, days
+    warn_private_extremes("bounds", columns.bounds, read)
+    if columns.X_public is None:
+        check_readable_numbers(private.cells(), read, columns.bounds)
 
 
 def check_public_table(
-    model: LinearModel, X: ArrayLike, *, reset: bool, name: str = "X"
+    model: BaseEstimator, has_transformer: bool, X: ArrayLike, *, reset: bool, name: str = "X"
 ) -> ArrayLike:
     """Return public rows as an array of numbers, or a data frame as it is.
 
     The input of a user's transformer is not checked.
     """
-    has_transformer = not isinstance(model.features, str)
     _check_two_dimensions(X, name)
     X = dense_columns(X)
     try:
@@ -313,54 +245,3 @@ def check_public_table(
         if "infinity" in message:
             message = f"Input {name} contains infinity: leave such rows out, or give NaN."
         raise ValueError(message) from None
-
-
-def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Categories:
-    declared = {} if model.categories is None else dict(model.categories)
-    chosen = "" if model.columns is None else ", or columns= leaves out"
-    for name, categories in declared.items():
-        if name not in names:
-            raise ValueError(
-                f"categories names the column {name!r}, which X does not have{chosen}."
-            )
-        if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
-            raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")
-        if len(categories) > _MOST_CATEGORIES:
-            raise ValueError(
-                f"categories[{name!r}] has {len(categories):,} categories, and at most "
-                f"{_MOST_CATEGORIES:,} are taken of a column: noise would hide the effects of so "
-                "many. Declare the frequent ones alone (all others share a bin), or groups of "
-                "them; leave a column of identifiers out, of categories= and with columns=[...]."
-            )
-    return declared
-
-
-def declared_bounds(
-    model: LinearModel, names: Sequence[Hashable], categories: Categories
-) -> Bounds:
-    numbers = [name for name in names if name not in categories]
-    bounds = read_bounds(model.bounds, numbers)
-    missing = [name for name in numbers if name not in bounds]
-    if missing:
-        raise ValueError(
-            f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
-            "categories, or give public rows (X_public)."
-        )
-    return bounds
-
-
-def checked_bounds(
-    model: LinearModel, columns: Sequence[PublicColumn], categories: Categories
-) -> Bounds:
-    """Return the bounds declared beside public rows, or raise ValueError."""
-    if model.bounds is None:
-        return {}
-    numbers = [
-        column.name for column in columns if column.is_number and column.name not in categories
-    ]
-    bounds = read_bounds(model.bounds, numbers)
-    declared_days = date_bounds(model.bounds, numbers)
-    for column in columns:
-        if column.name in bounds:
-            check_kind_of_bounds(column.name, column.days, declared_days.get(column.name, ""))
-    return bounds

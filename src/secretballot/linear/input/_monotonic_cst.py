@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,17 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._numbers import quoted
 from secretballot._base._sklearn_compat import _check_monotonic_cst
 from secretballot.linear.features import AdditiveBins, ColumnChoice
+from secretballot.linear.input._read_answer import AnswerReader
+from secretballot.linear.input._settings import Settings
 from secretballot.linear.rounds import ClassResponse, Response
-
-if TYPE_CHECKING:
-    from secretballot.linear._linear_model import LinearModel
 
 
 def read_directions(
-    model: LinearModel, response: Response, choice: ColumnChoice
+    settings: Settings, response: Response, choice: ColumnChoice
 ) -> NDArray[np.int8]:
     """Return 1, -1 or 0 for each column that is read, or raise ValueError."""
-    constraints = model.monotonic_cst
+    constraints = settings.monotonic_cst
     if constraints is not None and not response.has_direction:
         raise ValueError(
             f"monotonic_cst={quoted(constraints)}: monotonic constraints are not supported for "
@@ -34,19 +32,24 @@ def read_directions(
         )
     numbers: object = constraints
     if isinstance(response, ClassResponse):
-        numbers = _by_number(constraints, model, response)
-    directions: NDArray[np.int8] = _check_monotonic_cst(model, numbers)
-    if directions.any() and model.features not in ("auto", "additive"):
+        numbers = _by_number(constraints, settings.answer, response)
+    # What scikit-learn reads of the estimator, whose class it names.
+    attributes: dict[str, object] = {"n_features_in_": choice.n_columns}
+    if choice.is_named and all(isinstance(name, str) for name in choice.all_names):
+        attributes["feature_names_in_"] = np.array(choice.all_names, dtype=object)
+    table = type(settings.estimator, (), attributes)
+    directions: NDArray[np.int8] = _check_monotonic_cst(table(), numbers)
+    if directions.any() and settings.features not in ("auto", "additive"):
         raise ValueError(
             f"monotonic_cst={quoted(constraints)} needs features='additive', which has effects of "
-            f"single columns. With features={model.features!r} a column also changes how far a "
+            f"single columns. With features={settings.features!r} a column also changes how far a "
             "row is clipped, and with it the contribution of all other columns."
         )
     read = list(choice.positions)
     others = np.flatnonzero(directions)
     others = others[~np.isin(others, read)]
     if len(others):
-        name = getattr(model, "feature_names_in_", range(len(directions)))[others[0]]
+        name = choice.all_names[others[0]]
         raise ValueError(
             f"monotonic_cst gives the column {name!r} a direction, and columns= leaves it out. "
             "Name it in columns=[...] too, or give it 0."
@@ -55,13 +58,13 @@ def read_directions(
 
 
 def _by_number(
-    constraints: ArrayLike | dict[str, object] | None, model: LinearModel, response: ClassResponse
+    constraints: ArrayLike | dict[str, object] | None, answer: AnswerReader, response: ClassResponse
 ) -> list[object] | dict[str, object] | None:
     """Return constraints with numbers in place of the classes that they name."""
     if constraints is None:
         return None
     names = np.asarray(response.classes).tolist()
-    declared = getattr(model, "classes", None)
+    declared = getattr(answer, "classes", None)
     direction_of = partial(
         _class_direction,
         names=names,

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
 from secretballot.ensemble.individual._levels import Levels, level_names
-from secretballot.linear.features import (
-    ColumnChoice,
-    PublicColumn,
-    in_days,
-    public_columns,
-    public_readings,
-    warn_columns,
-)
-from secretballot.linear.input._fit_input import (
-    FitInput,
-    check_public_table,
-    checked_bounds,
-    declared_bounds,
-    declared_categories,
-    row_schema,
-)
+from secretballot.linear.features import ColumnChoice, public_readings, warn_columns
+from secretballot.linear.input._fit_columns import FitColumns
+from secretballot.linear.input._fit_input import FitInput, Population, Validate
 from secretballot.linear.input._monotonic_cst import read_directions
 from secretballot.linear.input._private_source import PartSource, RowReader
+from secretballot.linear.input._settings import Settings
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._frames import column_names
 from secretballot.tables._people import check_unit
 from secretballot.tables._private_parts import PrivateParts
 
-if TYPE_CHECKING:
-    from secretballot.linear._linear_model import LinearModel
 
-
-def check_parts(
-    model: LinearModel,
+def read_parts(
+    settings: Settings,
+    validate: Validate,
     X: PrivateParts,
     y: ArrayLike | None,
     X_public: ArrayLike | PublicData | None,
@@ -49,41 +33,28 @@ def check_parts(
 ) -> FitInput:
     """Check the arguments of `fit`, and group rows by owner; no more is read before a release."""
     X.check_alone(y=y, owners=owners, budgets=budgets)
-    accountant = model._check_accountant()
+    accountant = settings.accountant
     check_unit(accountant, owners=True)
-    response = model._response_of_columns(X.y)
+    response = settings.answer.of_columns(X.y)
     empty = X.empty_frame()
-    pool = None
-    if X_public is not None:
-        pool = check_public_table(model, public_rows(X_public, None), reset=True, name="X_public")
-        if column_names(pool) is None:
-            X.check_columns(None)
-    else:
-        validate_data(model, empty, reset=True, skip_check_array=True)
-    choice = ColumnChoice.of(model.columns, empty if pool is None else pool)
-    names, columns = list(choice.names), list[PublicColumn]()
-    texts = X.check_columns(names)
-    if pool is not None:
-        pool = choice.select(pool, "X_public")
-    schema, days = row_schema(model, choice.select(empty), pool, names)
-    categories = declared_categories(model, names)
+    pool = None if X_public is None else validate(public_rows(X_public, None), "X_public")
     if pool is None:
-        declared_bounds(model, names, categories)
+        validate(empty, "")
+    elif column_names(pool) is None:
+        X.check_columns(None)
+    choice = ColumnChoice.of(settings.columns, empty if pool is None else pool)
+    texts = X.check_columns(list(choice.names))
+    if pool is None:
+        columns = FitColumns.declared(settings, choice.select(empty), choice)
     else:
-        columns = public_columns(pool, categories, names)
-        if isinstance(model.features, str):
-            checked_bounds(model, columns, categories)
-        else:
-            pool = schema.read(pool, "X_public").table
-        pool = in_days(pool, names, days)
-        warn_columns(public_readings(columns, categories))
-    directions = read_directions(model, response, choice)
+        private_pool = declared_private(X_public)
+        columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
+        warn_columns(public_readings(columns.given, columns.categories))
+    directions = read_directions(settings, response, choice)
     names_of_levels = () if X.budgets is None else level_names(accountant)
     key = secrets.token_bytes(KEY_SIZE)
     buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
-    n_owners, levels = buckets.n_owners, None
-    weight: float | dict[str, float] = 1.0
-    counts, weights = np.array([n_owners]), np.ones(1)
+    levels = None
     if names_of_levels:
         try:
             counts = buckets.count_levels()
@@ -91,23 +62,9 @@ def check_parts(
         except ValueError:
             buckets.delete()
             raise
-        weights = levels.weights
-        weight = dict(zip(levels.names, weights.tolist(), strict=True))
-    total = float(counts @ weights)
-    reader = RowReader(schema, choice, response, X.y, n_owners, total, weights)
-    return FitInput(
-        private=PartSource(buckets, reader),
-        schema=schema,
-        response=response,
-        total=total,
-        n_people=total**2 / float(counts @ weights**2),
-        n_units=n_owners,
-        weight=weight,
-        levels=levels,
-        X_public=pool,
-        public_may_be_private=declared_private(X_public),
-        directions=directions,
-        choice=choice,
-        days=days,
-        columns=columns,
+    population = Population.of(buckets.n_owners, levels)
+    weights = np.ones(1) if levels is None else levels.weights
+    reader = RowReader(
+        columns.schema, choice, response, X.y, buckets.n_owners, population.total, weights
     )
+    return FitInput(PartSource(buckets, reader), columns, population, response, directions)

@@ -45,7 +45,7 @@ class AveragedRounds:
     def __init__(self, plan: RoundPlan, residuals: ClippedResiduals) -> None:
         features, start = plan.features, residuals.start
         self.plan, self.residuals = plan, residuals
-        self._noise = residuals.clipping_norm * plan.mechanism.sigma / plan.rows.total
+        self._noise = residuals.clipping_norm * plan.noise(features.norm) / plan.rows.total
         first, self._counts, self._reference = release_first_round(plan, residuals.scaled, start)
         self._released, self._rates = [first], list[float]()
         self._asked_coefficients = list[Floats]()
@@ -120,7 +120,7 @@ class AveragedRounds:
         rows, residuals = self.plan.rows, self.residuals
         if self._rates:
             sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
-            self._released.append(self.plan.release(self.plan.mechanism, sums))
+            self._released.append(self.plan.noisy_sums(sums, self.plan.features.norm))
         self._asked_coefficients.append(self._coefficients.copy())
         scale = residuals.clipping_norm / rows.total
         mean, slope = residuals.read(

@@ -17,7 +17,6 @@ from secretballot.linear.rounds._averaged_rounds import (
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds
 from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
-from secretballot.linear.rounds._pair_rounds import resized
 from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._response import FittedRounds, RivalPlan, RoundPlan
 
@@ -108,14 +107,13 @@ def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasse
     features take all releases that are left.
     """
     candidates = [AveragedRounds(candidate, residuals) for candidate in (plan, rival.plan)]
-    mechanism = resized(plan.mechanism, 1.0)
 
     def compare(n_rounds: int) -> float:
         """Take steps, and return the difference in standard deviations of its noise."""
         for candidate in candidates:
             candidate.advance(n_rounds)
         difference = candidates[1].right_sum() - candidates[0].right_sum()
-        return float(plan.release(mechanism, difference)[0]) / mechanism.sigma
+        return float(plan.noisy_sums(difference, 1.0)[0]) / plan.noise(1.0)
 
     n_first, n_comparisons = max(round(_FIRST_PART * rival.n_pilot), 1), 1
     difference = compare(n_first)

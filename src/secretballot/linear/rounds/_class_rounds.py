@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
-from secretballot.linear.rounds._pair_rounds import release_pairs, resized
+from secretballot.linear.rounds._pair_rounds import release_pairs
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
 from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
@@ -18,8 +16,8 @@ from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 
 def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
     """Release sums of residuals, each at the last posterior; half-way ask all pairs of columns."""
-    rows, features, mechanism = plan.rows, plan.features, plan.mechanism
-    noise = mechanism.sigma / rows.total
+    rows, features = plan.rows, plan.features
+    noise = plan.noise(features.norm) / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))
     clipped = residuals.times(residual_gains)
     noisy, counts, reference = release_first_round(plan, clipped, np.zeros(1))
@@ -30,7 +28,7 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
         posterior = fit_posterior(rounds, reference, features.groups, posterior, plan.n_people)
         if n_done == plan.n_rounds:
             break
-        if plan.pairs is not None and n_done == (plan.n_rounds + 1) // 2:
+        if plan.n_pairs and n_done == (plan.n_rounds + 1) // 2:
             p = reference.probabilities(posterior.coefficients)[:, 0]
             slopes = np.minimum(p, 1 - p)  # the gain times p (1 - p)
             paired = release_pairs(
@@ -47,12 +45,11 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
                     rows.with_cells(paired),
                     reference.with_cells(paired),
                 )
-                mechanism = resized(mechanism, paired.norm)
-                noise = mechanism.sigma / rows.total
+                noise = plan.noise(paired.norm) / rows.total
                 sizes = [pair.n_cells for pair in paired.pairs]
                 posterior = posterior.padded(sizes)
         sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
-        released.append(plan.release(mechanism, sums))
+        released.append(plan.noisy_sums(sums, features.norm))
     return FittedRounds(posterior, released, features, reference=reference, counts=counts)
 
 
@@ -65,15 +62,15 @@ def release_first_round(
     and add nothing to their sensitivity. Without public rows, or with few, one more sum is
     released, the products of columns: see "Stand-in rows" in `docs/theory/logistic-regression.md`.
     """
-    rows, features, mechanism, release = plan.rows, plan.features, plan.mechanism, plan.release
+    rows, features = plan.rows, plan.features
     coefficients = np.zeros((1 + features.n_features, len(start)))
     coefficients[0] = start
     sums = rows.residual_sums(coefficients, features.norm, residuals)
     if not isinstance(features, AdditiveBins):
         assert isinstance(plan.public, np.ndarray)
-        return release(mechanism, sums), None, dense_reference_rows(plan.public)
-    wide = replace(mechanism, norm=float(np.sqrt(2)) * features.norm)
-    noisy = release(wide, np.concatenate([sums, rows.feature_sums(features.norm)], axis=1))
+        return plan.noisy_sums(sums, features.norm), None, dense_reference_rows(plan.public)
+    asked = np.concatenate([sums, rows.feature_sums(features.norm)], axis=1)
+    noisy = plan.noisy_sums(asked, features.norm)
     released, counts = noisy[:, :-1], noisy[:, -1]
-    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total, wide)
+    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total)
     return released, counts, reference

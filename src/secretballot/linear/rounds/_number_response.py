@@ -7,21 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.linear.features import FeatureMap, Floats
+from secretballot.linear.features import Floats
 from secretballot.linear.rounds._number_rounds import run_number_rounds
 from secretballot.linear.rounds._private_sums import Targets
-from secretballot.linear.rounds._residual_histogram import VOTE_LENGTH
 from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
 from secretballot.measures._targets import read_targets
-from secretballot.mechanisms._noisy_counts import VectorSum
 
 #: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
 #: round is that of the target's bounds, and later ones follow the residuals.
 _N_ROUNDS = 5
 #: Least ratio of signal to noise with which pairs are asked by default.
 _PAIR_SIGNAL = 300.0
-#: Largest distance of two rows' vectors, in units of the features' norm.
-_DIAMETER = 2.0
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,6 @@ class NumberResponse(Response):
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
         return _N_ROUNDS
-
-    def mechanism(
-        self, sigma: float, features: FeatureMap, weight: float | dict[str, float]
-    ) -> VectorSum:
-        """Return the mechanism of residuals times features, with a vote for a residual's bin."""
-        norm = float(np.sqrt(1 + VOTE_LENGTH**2)) * features.norm
-        return VectorSum(sigma=sigma, norm=norm, diameter=_DIAMETER * features.norm, weight=weight)
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         return run_number_rounds(plan)

@@ -14,7 +14,7 @@ from secretballot.linear.rounds._number_posterior import (
     NumberRound,
     fit_number_posterior,
 )
-from secretballot.linear.rounds._pair_rounds import release_pairs, resized
+from secretballot.linear.rounds._pair_rounds import release_pairs
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import BinnedResiduals, Targets
 from secretballot.linear.rounds._reference_rows import (
@@ -69,12 +69,13 @@ class NumberRounds:
         self, coefficients: Floats, scale: float
     ) -> tuple[NumberRound, ResidualHistogram, Floats]:
         """Ask for residuals: their means, histogram, and sums in units of the target."""
-        rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
+        rows, features = self.plan.rows, self.plan.features
         sums, counts = rows.counted_sums(
             coefficients, features.norm, clipped_residuals(scale), N_BINS
         )
         vote = vote_length(features.norm, VOTE_LENGTH)
-        noisy = self.plan.release(mechanism, np.concatenate([sums[:, 0], vote * counts]))
+        asked = np.concatenate([sums[:, 0], vote * counts])
+        noisy = self.plan.noisy_sums(asked, features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
         return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
 
@@ -86,7 +87,7 @@ class NumberRounds:
         The means of features are released too, as for classes, with a shorter vote; but not of
         dense features.
         """
-        rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
+        rows, features = self.plan.rows, self.plan.features
         public = self.plan.public
         start = np.zeros((1 + features.n_features, 1))
         if not isinstance(features, AdditiveBins):
@@ -94,15 +95,14 @@ class NumberRounds:
             return *self.ask(start, 1.0), dense_reference_rows(public), None
         sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
-        wide = replace(mechanism, norm=float(np.sqrt(2 + FIRST_VOTE_LENGTH**2)) * features.norm)
         asked_sums = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
-        noisy = self.plan.release(wide, np.concatenate(asked_sums))
+        noisy = self.plan.noisy_sums(np.concatenate(asked_sums), features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
         first = self._round(noisy, start, histogram)
         means = noisy[features.n_features : -N_BINS] / rows.total
-        reference = copula_reference_rows(self.plan, first.mean[:, None], means, wide)
+        reference = copula_reference_rows(self.plan, first.mean[:, None], means)
         released = noisy[: features.n_features, None]
-        noise = mechanism.sigma / rows.total
+        noise = self.plan.noise(features.norm) / rows.total
         return first, histogram, released, reference, FeatureMeans(means, noise, features.places)
 
     def ask_pairs(
@@ -132,14 +132,7 @@ class NumberRounds:
 
     def add_pairs(self, paired: PairedBins) -> None:
         plan = self.plan
-        mechanism = resized(plan.mechanism, paired.norm)
-        norm = plan.mechanism.norm / plan.features.norm * paired.norm
-        self.plan = replace(
-            plan,
-            features=paired,
-            rows=plan.rows.with_cells(paired),
-            mechanism=replace(mechanism, norm=norm),
-        )
+        self.plan = replace(plan, features=paired, rows=plan.rows.with_cells(paired))
 
     def loss(self, signal: float) -> Callable[[float, float, float, float], float]:
         """Return the expected error of predictions as a function of the scale of a round.
@@ -148,7 +141,7 @@ class NumberRounds:
         the centre of clipped residuals and their mean. `signal` is the variance of the target.
         """
         plan = self.plan
-        noise = plan.mechanism.sigma / plan.rows.total
+        noise = plan.noise(plan.features.norm) / plan.rows.total
         # Columns of a row, and the mean square of a feature.
         n_terms, mass = plan.features.norm**2, plan.features.norm**2 / plan.features.n_features
 
@@ -169,7 +162,7 @@ class NumberRounds:
             unclipped=histogram.unclipped,
             variance=histogram.variance,
             scale=histogram.scale,
-            noise=factor * self.plan.mechanism.sigma,
+            noise=factor * self.plan.noise(self.plan.features.norm),
         )
 
 
@@ -258,7 +251,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
         if len(done) == plan.n_rounds:
             break
         scale = histogram.efficient_scale(rounds.loss(variance), _TOLERANCE * variance)
-        if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
+        if plan.n_pairs and len(done) == (plan.n_rounds + 1) // 2:
             paired = rounds.ask_pairs(reference, posterior.coefficients, histogram, scale)
             if paired is not None:
                 rounds.add_pairs(paired)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,12 @@ from secretballot.linear.features import AdditiveBins, ColumnPair, Floats, Paire
 from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
-from secretballot.mechanisms._noisy_counts import VectorSum
 
 #: Merged bins of a column where all pairs are asked, and most of them in the pairs that are chosen.
 _COARSE_BINS, _FINE_BINS = 4, 8
 #: Cells of all chosen pairs up to which columns have more than the coarse bins: the time of a fit
 #: grows with their cube.
 _MOST_CELLS = 800
-#: Relative rounding of a ratio of noise and norm.
-_ROUNDING = 2.0**-40
 #: Expected share of false pairs among those that are chosen.
 _FALSE_DISCOVERY_RATE = 0.1
 #: Share of rows below which a cell tells nothing.
@@ -75,13 +72,6 @@ def discoveries(p_values: Floats) -> NDArray[np.intp]:
     return order[: below[-1] + 1] if len(below) else order[:0]
 
 
-def resized(mechanism: VectorSum, norm: float) -> VectorSum:
-    """Return the mechanism of sums of vectors of another length, at no larger cost."""
-    assert mechanism.diameter is not None
-    factor = 2 * norm / mechanism.diameter * (1 + _ROUNDING)
-    return replace(mechanism, sigma=mechanism.sigma * factor, norm=norm, diameter=2 * norm)
-
-
 def release_pairs(
     plan: RoundPlan,
     reference: ReferenceRows,
@@ -96,9 +86,8 @@ def release_pairs(
     and `variances` (n_reference_rows,) are the derivative of the expected residual of each
     reference row in its score, and the variance of its residual.
     """
-    features, ask = plan.features, plan.pairs
+    features = plan.features
     assert isinstance(features, AdditiveBins)
-    assert ask is not None
     shares = reference.means(np.ones((len(reference.weights), 1)))[:, 0]
     groups = [
         column.merged_bins(shares[place] + 1e-9, _COARSE_BINS)
@@ -112,9 +101,9 @@ def release_pairs(
     pairs = list(itertools.combinations(range(len(places)), 2))
     sums = plan.rows.pair_sums(coefficients, features.norm, residuals, merge)
     cells = np.concatenate([sums[places[i], places[j]].ravel() for i, j in pairs])
-    mechanism = resized(ask.mechanism, float(np.sqrt(len(pairs))))
-    released = ask.release(mechanism, cells) / plan.rows.total
-    noise = mechanism.sigma / plan.rows.total
+    radius = float(np.sqrt(len(pairs)))
+    released = plan.noisy_sums(cells, radius, "pairs") / plan.rows.total
+    noise = plan.pair_noise(radius) / plan.rows.total
     masses = reference.design.pair_sums(merge, reference.weights * slopes)
     errors = (
         noise**2 + reference.design.pair_sums(merge, reference.weights * variances) / plan.n_people
@@ -126,7 +115,7 @@ def release_pairs(
         first += mass.size
         tests.append(PairTest.of(means, mass, errors[places[i], places[j]]))
     chosen = discoveries(np.array([test.p_value for test in tests])).tolist()
-    chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: ask.n_pairs]
+    chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: plan.n_pairs]
     if not chosen:
         return None
     chosen_pairs = [pairs[index] for index in chosen]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.linear.features import FeatureMap, Features, Floats
@@ -15,16 +16,19 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.mechanisms._noisy_counts import VectorSum
 
-Release = Callable[[VectorSum, Floats], Floats]
+#: Function from the name of a planned release and scaled sums to noisy ones: the accountant's.
+Release = Callable[[str, Floats], Floats]
+
+#: Largest distance of two people's scaled vectors, and largest length of one.
+_DIAMETER = 2.0
+#: Margin of scaled vectors' distances over the rounding of the length that scales them, and over
+#: that of the sums: a part of each person's length.
+_LENGTH_ROUNDING, _SUM_ROUNDING = 2.0**-40, 2.0**-50
 
 
-@dataclass(frozen=True)
-class PairPlan:
-    """Release of the residuals of all pairs of columns."""
-
-    mechanism: VectorSum  # mechanism of vectors as long as a round's
-    release: Release
-    n_pairs: int  # largest number of pairs that join the model
+def scaled_sum(sigma: float, weight: float | Mapping[str, float]) -> VectorSum:
+    """Return the mechanism of sums of vectors that are scaled so that no two are 2 apart."""
+    return VectorSum(sigma=sigma, norm=_DIAMETER, diameter=_DIAMETER, weight=weight)
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,35 @@ class RoundPlan:
     rows: RowSums
     features: FeatureMap
     public: Features | None  # features of the public rows
-    mechanism: VectorSum  # mechanism of a round, as `Response.mechanism` makes it
-    release: Release  # function from a mechanism and sums to noisy sums; the accountant's
+    release: Release
+    sigma: float  # noise on the scaled sums of a round
     n_rounds: int  # number of sums of residuals
     n_people: float  # number of private rows or owners of equal weight
+    least_weight: float  # weight of a person of the strictest level
     # Whether the products of columns' ranks are released, without public rows or with few.
     asks_ranks: bool = False
-    pairs: PairPlan | None = None  # release of all pairs of columns
+    n_pairs: int = 0  # largest number of pairs of columns that join the model; 0: none is asked
+    pair_sigma: float = 0.0  # noise on the scaled sums of all pairs
     rival: RivalPlan | None = None  # rounds with other features of the same rows
+
+    def noisy_sums(self, sums: Floats, radius: float, name: str = "sums") -> Floats:
+        """Release exact sums of vectors, no two of which are farther apart than twice the radius.
+
+        No vector may be longer than that distance.
+        """
+        length = self._length(radius)
+        return np.asarray(length * self.release(name, sums / length))
+
+    def noise(self, radius: float) -> float:
+        """Return the noise on each of such sums, in a round."""
+        return self.sigma * self._length(radius)
+
+    def pair_noise(self, radius: float) -> float:
+        return self.pair_sigma * self._length(radius)
+
+    def _length(self, radius: float) -> float:
+        rounding = _LENGTH_ROUNDING + _SUM_ROUNDING * self.rows.total / self.least_weight
+        return radius * (1 + rounding)
 
 
 @dataclass(frozen=True)
@@ -130,16 +155,6 @@ class Response(ABC):
     @abstractmethod
     def choose_rounds(self, signal: float, n_public: int) -> int:
         """Choose the number of sums of residuals after the first, from public numbers."""
-
-    def mechanism(
-        self, sigma: float, features: FeatureMap, weight: float | dict[str, float]
-    ) -> VectorSum:
-        """Return the mechanism of a round's sums of features times residuals.
-
-        Residuals have a length of at most 1. The diameter is given apart from the norm: without
-        public rows the norm is larger.
-        """
-        return VectorSum(sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=weight)
 
     @abstractmethod
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:

@@ -13,13 +13,12 @@ from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._private_sums import as_vector
 from secretballot.linear.rounds._reference_rows import COPULA_SIZE, N_SYNTHETIC, ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
-from secretballot.mechanisms._noisy_counts import VectorSum
 
 _SEED = 20_200_722
 #: Binary places of a bin's score: a product of two scores times an owner's share is exact.
 SCORE_BITS = 10
-#: Relative rounding of the factors that scale the exact sums.
-_ROUNDING = 2.0**-40
+#: Half the largest distance of two rows' products of scores.
+_PRODUCT_RADIUS = 2.0**-0.5
 #: Prior mean and standard deviation of the correlation of two columns' scores.
 _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
@@ -34,9 +33,7 @@ _RANK_VARIANCE = 0.3
 _LEAST_VARIANCE = 1e-6
 
 
-def copula_reference_rows(
-    plan: RoundPlan, residuals: Floats, means: Floats, mechanism: VectorSum
-) -> ReferenceRows:
+def copula_reference_rows(plan: RoundPlan, residuals: Floats, means: Floats) -> ReferenceRows:
     """Return public rows, and synthetic ones with released means of features.
 
     Columns whose released shares differ clearly from the public ones get the released shares by the
@@ -49,7 +46,7 @@ def copula_reference_rows(
     rows, features, public = plan.rows, plan.features, plan.public
     assert isinstance(features, AdditiveBins)
     assert not isinstance(public, np.ndarray)
-    noise = mechanism.sigma / rows.total
+    noise = plan.noise(features.norm) / rows.total
     margins = column_margins(features, residuals, means, noise, public)
     if public is not None and not plan.asks_ranks:
         correlations, precisions = public_correlations(features, margins, public)
@@ -58,12 +55,12 @@ def copula_reference_rows(
             margin.ranked(column.order(margin.scores))
             for column, margin in zip(features.columns, margins, strict=True)
         ]
-        rounding = _ROUNDING + 2.0**-52 * rows.total
-        scale = 2 * features.norm / (float(np.sqrt(2)) + rounding)
         scores = partial(features.column_scores, scores=[margin.scores for margin in margins])
-        products = scale * as_vector(rows.score_products(scores, SCORE_BITS))[None]
+        products = as_vector(rows.score_products(scores, SCORE_BITS))
         correlations, precisions = released_correlations(
-            margins, plan.release(mechanism, products)[0] / (scale * rows.total), noise / scale
+            margins,
+            plan.noisy_sums(products, _PRODUCT_RADIUS) / rows.total,
+            plan.noise(_PRODUCT_RADIUS) / rows.total,
         )
         if public is not None:
             shown, shown_precisions = public_correlations(features, margins, public)

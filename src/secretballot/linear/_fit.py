@@ -1,0 +1,303 @@
+"""One fit: columns, private rows, answer, size, plan; then pay, check, release, and the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot._base._progress import EstimatorTask, Progress
+from secretballot.accounting._run import Run, paid_run
+from secretballot.ensemble._parameter_checks import warn_settings
+from secretballot.ensemble._public_data import PublicData, public_rows
+from secretballot.ensemble._randomness import Randomness
+from secretballot.linear._expected_quality import warn_weak_signal
+from secretballot.linear._feature_maps import additive_features, is_frozen, public_features
+from secretballot.linear._fit_plan import FitPlan, plan_fit
+from secretballot.linear._fit_size import FitSize
+from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
+from secretballot.linear._monotone_posterior import monotone_posterior
+from secretballot.linear._released_bins import placed_bins
+from secretballot.linear.features import (
+    AdditiveBins,
+    ColumnChoice,
+    ColumnReadings,
+    FeatureMap,
+    Floats,
+    TransformedRows,
+    UnknownCells,
+)
+from secretballot.linear.input import FitInput, Settings, Validate, read_parts, read_tables
+from secretballot.linear.rounds import FittedRounds, Response, RivalPlan, RoundPlan, RowSums
+from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._frames import column_names
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_rows_check import PublicRowsCheck
+from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._undisturbed import one_blas_thread
+
+
+@dataclass(frozen=True)
+class FitArguments:
+    """Arguments of `fit`."""
+
+    X: ArrayLike | PrivateParts
+    y: ArrayLike | None
+    X_public: ArrayLike | PublicData | None
+    owners: ArrayLike | None
+    budgets: ArrayLike | None
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Result of a fit, all of it released or public."""
+
+    response: Response
+    features: FeatureMap
+    rounds: FittedRounds
+    kind: str
+    mechanism: VectorSum
+    n_rounds: int
+    n_bins: int | None
+    schema: RowSchema
+    choice: ColumnChoice
+    readings: ColumnReadings
+    public_rows_check: PublicRowsCheck
+    unknown_cells: UnknownCells | None
+    is_monotone: bool
+    label_names: list[object] | None
+
+
+def run_fit(
+    settings: Settings,
+    arguments: FitArguments,
+    validate: Validate,
+    randomness: Randomness,
+    begin: Callable[[], Progress],
+) -> FittedModel:
+    """Fit a model to noisy sums over private rows."""
+    data = _read(settings, arguments, validate)
+    columns, population, response = data.columns, data.population, data.response
+    try:
+        size = _checked_size(settings, data, randomness)
+        plan = plan_fit(settings, columns, population, response, size, data.directions)
+        _warn_slow(settings, data, plan.features)
+        rows, rival_rows = _private_rows(data, plan)
+        progress = begin()  # callbacks that fail do so before anything is paid
+        with paid_run(
+            settings.accountant,
+            plan.releases,
+            scope=settings.scope,
+            note=_note(settings, data, plan),
+            noise=randomness.named_noise,
+        ) as run:
+            check = plan.check.draw(run, lambda: _people_outside(data, arguments.X_public))
+            features = plan.features
+            if plan.grid is not None:
+                features = _placed_features(data, plan, size, run)
+                rows = data.private.rows(features)
+            n_vectors = sum(each.n_rows for each in plan.releases if each.name in ("sums", "pairs"))
+            with progress.task("ask private rows", n_vectors) as task, one_blas_thread():
+                progress.paid()
+                rounds = _rounds(data, plan, features, rows, rival_rows, _releasing(run, task))
+                fitted = response.run_rounds(rounds)
+        progress.end()
+        data.private.warn_misfits()
+        return _result(settings, data, plan, size, rounds, fitted, check, arguments.y)
+    finally:
+        data.private.close()
+
+
+def _read(settings: Settings, arguments: FitArguments, validate: Validate) -> FitInput:
+    X, y, owners, budgets = arguments.X, arguments.y, arguments.owners, arguments.budgets
+    if isinstance(X, PrivateParts):
+        return read_parts(settings, validate, X, y, arguments.X_public, owners, budgets)
+    return read_tables(settings, validate, X, y, arguments.X_public, owners, budgets)
+
+
+def _checked_size(settings: Settings, data: FitInput, randomness: Randomness) -> FitSize:
+    """Choose the size of a fit; refuse it, or warn, by what public numbers tell."""
+    accountant, population = settings.accountant, data.population
+    data.response.warn()
+    accountant.check_left(settings.scope)
+    warn_settings(accountant, settings.epsilon, population.levels, population.n_units)
+    randomness.check_ledger(accountant)
+    n_columns, n_public = len(data.columns.names), data.columns.n_public
+    size = FitSize.choose(
+        settings, data.response, population, n_columns=n_columns, n_public=n_public
+    )
+    size.check_signal(settings, population)
+    warn_weak_signal(size.signal, data.response)
+    return size
+
+
+def _warn_slow(settings: Settings, data: FitInput, features: FeatureMap) -> None:
+    if isinstance(features, TransformedRows) and settings.rows_per_call == "auto":
+        is_rows = settings.accountant.unit == "row"
+        features.calls.warn_slow(data.population.n_units if is_rows else None)
+
+
+def _private_rows(data: FitInput, plan: FitPlan) -> tuple[RowSums | None, RowSums | None]:
+    """Read all private cells before anything is paid; return the rows whose features are known."""
+    rows = None
+    if plan.grid is None:
+        rows = data.private.rows(plan.features)
+    else:
+        data.private.check_cells(plan.features)
+    return rows, None if plan.rival is None else data.private.rows(plan.rival)
+
+
+def _note(settings: Settings, data: FitInput, plan: FitPlan) -> dict[str, object]:
+    """Return the public facts that the ledger keeps with all releases of a fit."""
+    columns, features = data.columns, plan.features
+    note = {
+        **data.response.note,
+        "features_from": "frozen" if is_frozen(settings.features) else columns.origin,
+        "n_columns": len(columns.names),
+        "n_counted": data.population.n_units,
+    }
+    if isinstance(features, TransformedRows):
+        note["rows_per_call"] = features.calls.rows_per_call
+    if columns.may_be_private:
+        note["public_may_be_private"] = True
+    if settings.is_copy:
+        note["copy"] = True
+    return note
+
+
+def _people_outside(
+    data: FitInput, X_public: ArrayLike | PublicData | None
+) -> dict[Hashable, float]:
+    """Count the people with cells outside of public rows, or of what was declared, by column."""
+    columns = data.columns
+    if X_public is None:
+        return data.private.totals_undeclared(columns.bounds, columns.categories)
+    shown = public_rows(X_public, None)
+    if columns.choice.is_named:
+        shown = columns.choice.select(shown, "X_public")
+    return data.private.totals_outside(shown, columns.categories, columns.names)
+
+
+def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> AdditiveBins:
+    """Return the features with the bins of numbers at released quantiles."""
+    grid = plan.grid
+    assert grid is not None
+    n_people = math.ceil(data.population.total)
+    mechanism = plan.releases["quantiles"].mechanism
+    assert isinstance(mechanism, VectorSum)
+    released = run.release("quantiles", data.private.rank_sums(grid, n_people))
+    ranks = grid.ranks(released, mechanism.sigma, n_people)
+    placed = placed_bins(grid.names, ranks, size.n_bins)
+    is_smooth = data.response.is_smooth
+    return additive_features(
+        data.columns, size.n_bins, data.directions, placed, is_smooth=is_smooth
+    )
+
+
+def _releasing(run: Run, task: EstimatorTask) -> Callable[[str, Floats], Floats]:
+    """Return the release of a round's sums."""
+
+    def release(name: str, sums: Floats) -> Floats:
+        outcome = run.release(name, sums.reshape(1, -1))
+        task.advance("round")
+        return np.asarray(outcome).reshape(sums.shape)
+
+    return release
+
+
+def _rounds(
+    data: FitInput,
+    plan: FitPlan,
+    features: FeatureMap,
+    rows: RowSums | None,
+    rival_rows: RowSums | None,
+    release: Callable[[str, Floats], Floats],
+) -> RoundPlan:
+    assert rows is not None
+    pairs = plan.releases["pairs"].mechanism if plan.n_pairs else None
+    rounds = RoundPlan(
+        rows,
+        features,
+        public_features(data.columns, features),
+        release,
+        plan.sums.sigma,
+        n_rounds=plan.n_rounds,
+        n_people=data.population.n_people,
+        least_weight=data.population.least_weight,
+        asks_ranks=plan.asks_ranks,
+        n_pairs=plan.n_pairs,
+        pair_sigma=pairs.sigma if isinstance(pairs, VectorSum) else 0.0,
+    )
+    if plan.rival is None:
+        return rounds
+    assert rival_rows is not None
+    public = public_features(data.columns, plan.rival)
+    other = replace(rounds, rows=rival_rows, features=plan.rival, public=public)
+    return replace(rounds, rival=RivalPlan(other, plan.n_pilot))
+
+
+def _result(
+    settings: Settings,
+    data: FitInput,
+    plan: FitPlan,
+    size: FitSize,
+    rounds: RoundPlan,
+    fitted: FittedRounds,
+    check: PublicRowsCheck,
+    y: ArrayLike | None,
+) -> FittedModel:
+    """Make the model of released rounds; warn of what they tell."""
+    population, kind, directions = data.population, settings.kind, data.directions
+    if fitted.is_rival and rounds.rival is not None:
+        rounds, kind = rounds.rival.plan, "kernel"
+    warn_failed_fit(
+        fitted.posterior,
+        rounds.features,
+        rounds.public,
+        fitted.residuals,
+        fitted.counts,
+        rounds.noise(rounds.features.norm),
+        population.total**2 / population.n_people,
+    )
+    if directions.any():
+        assert isinstance(fitted.features, AdditiveBins)
+        relations = fitted.features.order_relations(directions)
+        with one_blas_thread():
+            ordered = monotone_posterior(fitted.posterior, relations)
+        warn_flattened(fitted.posterior, ordered, fitted.features, directions)
+        fitted = replace(fitted, posterior=ordered)
+    return FittedModel(
+        response=data.response,
+        features=fitted.features,
+        rounds=fitted,
+        kind=kind if isinstance(kind, str) else "transformer",
+        mechanism=plan.sums,
+        n_rounds=len(fitted.residuals) - 1,
+        n_bins=size.n_bins if isinstance(rounds.features, AdditiveBins) else None,
+        schema=data.columns.schema,
+        choice=data.columns.choice,
+        readings=data.readings(fitted.features),
+        public_rows_check=check,
+        unknown_cells=_unknown_cells(data, fitted),
+        is_monotone=bool(directions.any()),
+        label_names=None if y is None else column_names(y),
+    )
+
+
+def _unknown_cells(data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
+    """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    columns = data.columns
+    if isinstance(fitted.features, AdditiveBins):
+        reference = fitted.reference
+        assert reference is not None
+        means = reference.means(np.ones((len(reference.weights), 1))).ravel()
+        return UnknownCells.of_features(fitted.features, means, columns.ranges)
+    if isinstance(fitted.features, TransformedRows):
+        return None
+    assert columns.X_public is not None
+    return UnknownCells.of_public(
+        columns.given, columns.categories, columns.X_public, columns.ranges
+    )

@@ -1,0 +1,247 @@
+"""Columns that a fit reads: chosen, and known from public rows or declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot._base._numbers import quoted
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.ensemble._public_data import public_rows
+from secretballot.ensemble._public_rows import warn_categories_left_out
+from secretballot.linear.features import (
+    FEW_PUBLIC_ROWS,
+    Categories,
+    ColumnChoice,
+    PublicColumn,
+    days_by_key,
+    in_days,
+    public_columns,
+)
+from secretballot.linear.input._settings import ColumnSettings
+from secretballot.tables._cells import missing_cells
+from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
+from secretballot.tables._declared_columns import check_kind_of_bounds
+from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._row_schema import RowSchema
+
+#: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
+#: seconds with 100, 300, 1,000 and 2,000 of them.
+_MOST_CATEGORIES = 1_000
+#: Number of public rows that a fit without them is sized for.
+_DECLARED_SIZE = 400
+
+
+@dataclass(frozen=True)
+class FitColumns:
+    """Columns of one fit. All of it is public."""
+
+    choice: ColumnChoice
+    categories: Categories  # declared
+    bounds: Bounds  # declared, of numbers: beside public rows of some, without them of all
+    days: Mapping[Hashable, str]  # columns whose cells are numbers of days here
+    schema: RowSchema  # by which private rows are read
+    X_public: ArrayLike | None = None  # as it is read, with numbers of days
+    given: Sequence[PublicColumn] = ()  # public columns as they were given
+    may_be_private: bool = False  # whether public rows were declared to be that
+
+    @classmethod
+    def public(
+        cls,
+        settings: ColumnSettings,
+        X_public: ArrayLike,
+        choice: ColumnChoice,
+        *,
+        may_be_private: bool,
+    ) -> FitColumns:
+        """Read the columns of public rows; ValueError if one can't be meant."""
+        pool = choice.select(X_public, "X_public")
+        check_file_columns(pool)
+        names = list(choice.names)
+        categories = declared_categories(settings, names)
+        given = public_columns(pool, categories, names)
+        days = dict[Hashable, str]()
+        if isinstance(settings.features, str):
+            days = {column.name: column.days for column in given if column.days}
+            numbers = [column.is_number and column.name not in categories for column in given]
+            nullable = [bool(missing_cells(column.values).any()) for column in given]
+            schema = RowSchema.of_kinds(
+                pool, numbers, nullable, days=days_by_key(pool, names, days)
+            )
+            left_out = {column.name: column.n_left_out for column in given if column.n_left_out}
+        else:
+            schema = RowSchema.of(pool, categories)
+            left_out = schema.left_out
+            pool = schema.read(pool, "X_public").table
+        warn_categories_left_out(left_out)
+        bounds = _bounds_beside(settings, given, categories)
+        return cls(
+            choice,
+            categories,
+            bounds,
+            days,
+            schema,
+            in_days(pool, names, days),
+            given,
+            may_be_private,
+        )
+
+    @classmethod
+    def declared(
+        cls, settings: ColumnSettings, X: ArrayLike | None, choice: ColumnChoice
+    ) -> FitColumns:
+        """Read declared columns; `X` has those that are chosen, if there are rows."""
+        if settings.bounds is None and not settings.categories:
+            raise ValueError(
+                "neither X_public nor bounds: what rows look like must come from public rows, or "
+                "be declared. Pass fit(X, y, X_public=PublicData(rows)), or bounds=(low, high) of "
+                "the columns and categories={column: [...]}."
+            )
+        if settings.kind != "additive":
+            raise ValueError(
+                f"features={settings.features!r} is fitted on public rows: pass X_public, or use "
+                "features='additive' with bounds."
+            )
+        names = list(choice.names)
+        categories = declared_categories(settings, names)
+        numbers = [name for name in names if name not in categories]
+        bounds = declared_bounds(settings, names, categories)
+        days = date_bounds(settings.bounds, numbers)
+        if X is None:
+            X = np.zeros((0, len(names)))
+        else:
+            check_header(X, "X")
+        is_number = [name not in categories for name in names]
+        schema = RowSchema.of_kinds(X, is_number, days=days_by_key(X, names, days))
+        return cls(choice, categories, bounds, days, schema)
+
+    def named_like(self, X: ArrayLike) -> FitColumns:
+        """Take the names of private columns, which are public, where public rows have none."""
+        return replace(self, schema=self.schema.named_like(X))
+
+    @property
+    def names(self) -> list[Hashable]:
+        return list(self.choice.names)
+
+    @property
+    def n_public(self) -> int:
+        """Number of public rows; without them, the number that a fit is sized for."""
+        return _DECLARED_SIZE if self.X_public is None else _num_samples(self.X_public)
+
+    @property
+    def has_few_public_rows(self) -> bool:
+        return self.X_public is None or self.n_public < FEW_PUBLIC_ROWS
+
+    @property
+    def origin(self) -> str:
+        return "declared" if self.X_public is None else "public"
+
+    @cached_property
+    def public_columns(self) -> list[PublicColumn]:
+        """The columns of public rows as they are read, with numbers of days."""
+        assert self.X_public is not None
+        return public_columns(self.X_public, self.categories, self.names)
+
+    @property
+    def ranges(self) -> Bounds:
+        """Range of each number: declared, or of public rows and bounds together."""
+        if self.X_public is None:
+            return self.bounds
+        ranges = dict[Hashable, tuple[float, float]]()
+        for column in self.given:
+            if column.is_number and column.name not in self.categories:
+                ends = [*column.numbers(), *self.bounds.get(column.name, ())]
+                if ends:
+                    ranges[column.name] = float(min(ends)), float(max(ends))
+        return ranges
+
+
+def declared_categories(settings: ColumnSettings, names: Sequence[Hashable]) -> Categories:
+    chosen = "" if settings.columns is None else ", or columns= leaves out"
+    declared = dict(settings.categories or {})
+    for name, categories in declared.items():
+        if name not in names:
+            raise ValueError(
+                f"categories names the column {name!r}, which X does not have{chosen}."
+            )
+        if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
+            raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")
+        if len(categories) > _MOST_CATEGORIES:
+            raise ValueError(
+                f"categories[{name!r}] has {len(categories):,} categories, and at most "
+                f"{_MOST_CATEGORIES:,} are taken of a column: noise would hide the effects of so "
+                "many. Declare the frequent ones alone (all others share a bin), or groups of "
+                "them; leave a column of identifiers out, of categories= and with columns=[...]."
+            )
+    return declared
+
+
+def declared_bounds(
+    settings: ColumnSettings, names: Sequence[Hashable], categories: Categories
+) -> Bounds:
+    """Return the bounds of all numbers, or raise ValueError."""
+    numbers = [name for name in names if name not in categories]
+    bounds = read_bounds(settings.bounds, numbers)
+    missing = [name for name in numbers if name not in bounds]
+    if missing:
+        raise ValueError(
+            f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
+            "categories, or give public rows (X_public)."
+        )
+    return bounds
+
+
+def public_columns_of(settings: ColumnSettings, X_public: object) -> FitColumns:
+    """Read the columns of public rows without private ones."""
+    rows = public_rows(X_public, None)
+    check_table(rows, "X_public")
+    table = public_table(rows, "X_public")
+    choice = ColumnChoice.of(settings.columns, table)
+    return FitColumns.public(settings, table, choice, may_be_private=False)
+
+
+def declared_columns(settings: ColumnSettings) -> FitColumns:
+    """Read the columns that bounds and categories name, or raise ValueError."""
+    names = tuple(_declared_names(settings))
+    choice = ColumnChoice(names, tuple(range(len(names))), names, is_named=True)
+    return FitColumns.declared(settings, None, choice)
+
+
+def _declared_names(settings: ColumnSettings) -> list[Hashable]:
+    bounds, categories = settings.bounds, settings.categories or {}
+    if settings.columns is not None:
+        named: list[Hashable] = np.asarray(settings.columns, dtype=object).ravel().tolist()
+        return named
+    if isinstance(bounds, Mapping) or (bounds is None and categories):
+        return [*dict.fromkeys([*(bounds or {}), *categories])]
+    if bounds is not None and np.ndim(bounds) == 2:
+        n_columns = len(np.asarray(bounds)) + len(categories)
+        others = [position for position in range(n_columns) if position not in categories]
+        return [*others[: n_columns - len(categories)], *categories]
+    raise ValueError(
+        f"X_public=None and bounds={quoted(bounds)}: which columns there are is not known. Pass "
+        "the public rows, or name the columns: bounds={column: (low, high)} and "
+        "categories={column: [...]}."
+    )
+
+
+def _bounds_beside(
+    settings: ColumnSettings, columns: Sequence[PublicColumn], categories: Categories
+) -> Bounds:
+    """Return the bounds declared beside public rows, or raise ValueError."""
+    if settings.bounds is None:
+        return {}
+    numbers = [
+        column.name for column in columns if column.is_number and column.name not in categories
+    ]
+    bounds = read_bounds(settings.bounds, numbers)
+    declared_days = date_bounds(settings.bounds, numbers)
+    for column in columns:
+        if column.name in bounds:
+            check_kind_of_bounds(column.name, column.days, declared_days.get(column.name, ""))
+    return bounds
