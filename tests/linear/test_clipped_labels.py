@@ -11,7 +11,6 @@ from secretballot.linear.rounds._clipped_labels import ClippedLabels
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._response import RoundPlan
-from secretballot.mechanisms import VectorSum
 
 
 def clip(residuals, norm):
@@ -69,12 +68,12 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
         total=float(n_rows),
         n_numbers=4,
     )
-    mechanism = VectorSum(sigma=noise * n_rows, norm=features.norm)
+    sigma = noise * n_rows / features.norm
 
     def release(_, sums):
-        return sums + mechanism.sigma * noises.normal(size=sums.shape)
+        return sums + sigma * noises.normal(size=sums.shape)
 
-    plan = RoundPlan(rows, features, transformed[:500], mechanism, release, 20, n_rows)
+    plan = RoundPlan(rows, features, transformed[:500], release, sigma, 20, n_rows, 1.0)
     residuals = ClippedLabels(np.full(3, 0.5))
     fitted = run_averaged_rounds(plan, residuals)
     return (

@@ -9,9 +9,9 @@ from tests.linear import test_neighbours
 from tests.linear.test_neighbours import LEVELS, LIGHT, OWNERS, ROWS, asked, furthest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _model_fit
-from secretballot.linear._model_size import choose_width
-from secretballot.linear.rounds import _class_response
+from secretballot.linear import _fit_plan
+from secretballot.linear._fit_size import choose_width
+from secretballot.linear.rounds import RoundPlan, _response
 from secretballot.linear.rounds._averaged_rounds import AveragedRounds
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.mechanisms import VectorSum
@@ -230,7 +230,7 @@ def level_neighbours():
 @pytest.fixture
 def noisy_enough(monkeypatch):
     """Compare features of few people."""
-    monkeypatch.setattr(_model_fit, "_MOST_ERROR", 10.0)
+    monkeypatch.setattr(_fit_plan, "_MOST_ERROR", 10.0)
 
 
 @pytest.mark.usefixtures("noisy_enough")
@@ -245,13 +245,19 @@ def count_rows(self, coefficients, norm):
     return np.array([np.sum(self.targets == int(isinstance(features, np.ndarray)))])
 
 
+def half_as_far(self, sums, radius, name="sums"):
+    """Release sums as if right answers moved by 1 at most."""
+    return NOISY_SUMS(self, sums, radius / 2 if sums.size == 1 else radius, name)
+
+
+NOISY_SUMS = RoundPlan.noisy_sums
 PLANTED = {
     # Each row of an owner counts.
     "owner": (PrivateRows, "right_sum", count_rows),
     # A row's gain is charged as a count of right answers.
-    "gain": (_class_response, "resized", lambda m, norm: VectorSum(sigma=m.sigma, diameter=1.0)),
+    "gain": (RoundPlan, "noisy_sums", half_as_far),
     # The heavy level doesn't pay for its weight.
-    "level": (_class_response, "resized", lambda m, norm: VectorSum(sigma=m.sigma, weight=LIGHT)),
+    "level": (_response, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how)),
 }
 
 

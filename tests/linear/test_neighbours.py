@@ -12,8 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
-from secretballot.linear import PrivateLogisticRegression
-from secretballot.linear._released_bins import BinPlacement
+from secretballot.linear import PrivateLogisticRegression, _fit_plan
 from secretballot.linear.features import AdditiveBins, Design, _kernel_features
 from secretballot.linear.rounds import (
     Response,
@@ -39,8 +38,9 @@ class Asked(PrivacyAccountant):
         """Return some noise."""
         return make(1.0)
 
-    def reserve(self, *_, **__):
+    def reserve_plan(self, plan, *_):
         """Reserve nothing."""
+        return dict.fromkeys(release.name for release in plan)
 
     def settle(self, reservation):
         """Give nothing back."""
@@ -202,7 +202,7 @@ def many_rows_neighbours(monkeypatch, n_rows=184_600):
     margins = [ColumnMargins(np.full(5, 0.2), np.array([1.0, -1.0, -b, b, 0.0]))] * 8
     monkeypatch.setattr(_synthetic_rows, "column_margins", lambda *_: margins)
     monkeypatch.setattr(ColumnMargins, "ranked", unranked)
-    monkeypatch.setattr(BinPlacement, "of", equal_bins)
+    monkeypatch.setattr(_fit_plan, "plan_bins", equal_bins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
     runs = [
@@ -325,7 +325,7 @@ PLANTED = {
     "means": [(AdditiveBins, "transform_columns", opposite_bins)],
     # Products are scaled as if they were never further apart than one is long.
     "products": [
-        (BinPlacement, "of", equal_bins),
+        (_fit_plan, "plan_bins", equal_bins),
         (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
         (_synthetic_rows, "column_margins", lambda *_: [HALVES] * 3),
         (ColumnMargins, "ranked", unranked),

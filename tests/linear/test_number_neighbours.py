@@ -10,7 +10,8 @@ from tests.linear.test_neighbours import HUGE, LEVELS, OWNERS, ROWS, furthest, r
 
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLinearRegression
-from secretballot.linear.rounds import _number_response, _number_rounds, _residual_histogram
+from secretballot.linear.features import AdditiveBins, PairedBins
+from secretballot.linear.rounds import _number_rounds, _residual_histogram, _response
 from secretballot.linear.rounds._residual_histogram import (
     FIRST_VOTE_LENGTH,
     N_BINS,
@@ -159,9 +160,9 @@ PLANTED = {
     "long vote": [(_number_rounds, "VOTE_LENGTH", 0.8)],
     "long first vote": [(_number_rounds, "FIRST_VOTE_LENGTH", 0.8)],
     "signed top": [(_number_rounds, "residual_bins", signed_top)],
-    "short norm": [(_number_response, "_DIAMETER", 1.9)],
+    "short norm": [(_response, "_DIAMETER", 1.9)],
     # The cells of pairs make a row longer, and are not paid for.
-    "pairs": [(_number_rounds, "resized", lambda mechanism, norm: mechanism)],
+    "pairs": [(PairedBins, "norm", AdditiveBins.norm)],
 }
 
 

@@ -11,10 +11,9 @@ from tests.linear.test_neighbours import asked, furthest
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.inspection import TermsDisplay
 from secretballot.linear import PairTerm
-from secretballot.linear.features import CategoryBins, NumberBins
-from secretballot.linear.rounds import _class_rounds, _pair_rounds
-from secretballot.linear.rounds._pair_rounds import PairTest, discoveries, resized
-from secretballot.mechanisms import VectorSum
+from secretballot.linear.features import AdditiveBins, CategoryBins, NumberBins, PairedBins
+from secretballot.linear.rounds import RoundPlan, _class_rounds, _pair_rounds
+from secretballot.linear.rounds._pair_rounds import PairTest, discoveries
 
 MASS = np.outer([0.1, 0.2, 0.3, 0.4], [0.5, 0.3, 0.15, 0.05])
 N = 8_000
@@ -154,9 +153,15 @@ def test_a_row_moves_the_sums_of_pairs_by_its_charge():
 
 
 @pytest.mark.usefixtures("_coefficients")
-@pytest.mark.parametrize("module", [_class_rounds, _pair_rounds])
-def test_pairs_that_are_charged_as_single_columns_fail_the_check(module, monkeypatch):
-    monkeypatch.setattr(module, "resized", lambda mechanism, norm: mechanism)
+@pytest.mark.parametrize("charged", ["rounds", "pairs"])
+def test_pairs_that_are_charged_as_single_columns_fail_the_check(charged, monkeypatch):
+    if charged == "rounds":
+        monkeypatch.setattr(PairedBins, "norm", AdditiveBins.norm)
+    else:
+        noisy_sums = RoundPlan.noisy_sums
+        monkeypatch.setattr(
+            RoundPlan, "noisy_sums", lambda self, sums, *_: noisy_sums(self, sums, 5**0.5)
+        )
     assert distance() > 1
 
 
@@ -169,11 +174,3 @@ def _coefficients(monkeypatch):
 
     monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
     monkeypatch.setattr(_pair_rounds, "discoveries", lambda p_values: np.arange(len(p_values)))
-
-
-def test_resized_mechanisms_cost_no_more():
-    mechanism = VectorSum(sigma=10.0, norm=3**0.5, diameter=2 * 3**0.5)
-    for norm in (0.1, 2**0.5, 17**0.5):
-        changed = resized(mechanism, norm)
-        assert changed.diameter / changed.sigma <= mechanism.diameter / mechanism.sigma
-        assert changed.diameter == 2 * norm

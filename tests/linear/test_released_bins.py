@@ -12,7 +12,8 @@ from secretballot import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
-from secretballot.linear._released_bins import BinPlacement, released_bins
+from secretballot.linear import _fit_plan
+from secretballot.linear._released_bins import placed_bins
 from secretballot.measures._rank_grid import RankGrid
 
 
@@ -20,7 +21,7 @@ def bins_of(x, bounds, n_bins, sigma=1e-6):
     """Bins of one column, almost without noise."""
     grid = RankGrid.between(["x"], {"x": bounds}, 1024)
     sums = grid.sums([np.asarray(x, dtype=float)], np.ones(len(x)), len(x))
-    return released_bins(("x",), grid.ranks(sums, sigma, len(x)), n_bins)["x"]
+    return placed_bins(("x",), grid.ranks(sums, sigma, len(x)), n_bins)["x"]
 
 
 def test_bins_are_quantiles():
@@ -99,14 +100,14 @@ def test_bounds_far_too_wide_cost_little(monkeypatch):
 
     placed = area(200)
     assert placed > area(20) - 0.01
-    monkeypatch.setattr(BinPlacement, "of", lambda *arguments, **options: None)
+    monkeypatch.setattr(_fit_plan, "plan_bins", lambda *arguments, **options: None)
     assert area(200) < placed - 0.05
 
 
 def test_the_release_is_charged_beside_the_rounds():
     X, y = skewed_rows(5_000, 0)
     model = fitted(X, y, bounds=(0, 50))
-    notes = [entry.note for entry in model.accountant.entries()]
+    notes = [entry.note for entry in model.accountant.entries() if entry.is_release]
     assert sum('"quantiles"' in note for note in notes) == 1
     assert model.accountant.spent().epsilon == pytest.approx(2.0, rel=1e-3)
 

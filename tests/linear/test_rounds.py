@@ -13,7 +13,6 @@ from secretballot.linear.rounds._averaged_rounds import (
     run_averaged_rounds,
 )
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
-from secretballot.mechanisms import VectorSum
 
 N_COLUMNS = 24
 
@@ -82,12 +81,12 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
         total=float(len(X)),
         n_numbers=5,
     )
-    mechanism = VectorSum(sigma=noise * len(X), norm=features.norm)
+    sigma = noise * len(X) / features.norm
 
     def release(_, sums):
-        return sums + mechanism.sigma * rng.normal(size=sums.shape)
+        return sums + sigma * rng.normal(size=sums.shape)
 
-    plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
+    plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
     return run_averaged_rounds(plan, ClippedClasses(ClassResiduals(3))).posterior
 
 

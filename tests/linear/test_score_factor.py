@@ -12,7 +12,6 @@ from secretballot.linear.rounds import PrivateRows, RoundPlan, _class_residuals
 from secretballot.linear.rounds._averaged_rounds import AveragedRounds
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._score_factor import ScoreEquation
-from secretballot.mechanisms import VectorSum
 
 N_PUBLIC, N_TEST = 400, 4_000
 
@@ -151,12 +150,12 @@ def noise_left(noise, seed, n_rounds=20):
     transformed = features.transform(X)
     rng = np.random.default_rng(seed)
     rows = PrivateRows(lambda block: transformed[block], y, np.ones(len(X)), float(len(X)), 5)
-    mechanism = VectorSum(sigma=noise * len(X), norm=features.norm)
+    sigma = noise * len(X) / features.norm
     exact, equations = [], []
 
     def release(_, sums):
-        exact.append(sums)
-        return sums + mechanism.sigma * rng.normal(size=sums.shape)
+        exact.append(features.norm * sums)
+        return sums + sigma * rng.normal(size=sums.shape)
 
     def record(plan, reference, residuals, rounds, coefficients, direction, **given):
         scale = residuals.clipping_norm / len(X)
@@ -164,7 +163,7 @@ def noise_left(noise, seed, n_rounds=20):
         equations.append((given["released"] - np.mean(products), given["variance"]))
         return equation(1.0, 0.0)
 
-    plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
+    plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ScoreEquation, "of_rounds", record)
         AveragedRounds(plan, ClippedClasses(ClassResiduals(3))).finish(plan.n_rounds)

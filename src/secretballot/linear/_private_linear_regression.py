@@ -70,7 +70,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         Number of sums of residuals after the first sum.
     interactions : int or "auto", default="auto"
         Largest number of pairs of columns that join the model, with additive features. Half-way
-        through the rounds one release, a twentieth of the fit's budget, asks all pairs of columns;
+        through the rounds one release (`plan_fit` has its share) asks all pairs of columns;
         those that stand out of noise and sampling get coefficients of their own. ``"auto"``: half
         the number of columns, and at least 6; 0 where the noise would hide them, or with more than
         100 columns. 0: none, and no such release.

@@ -67,7 +67,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Number of sums of residuals after the first sum.
     interactions : int or "auto", default="auto"
         Largest number of pairs of columns that join the model, with additive features and two
-        classes. One release, a twentieth of the fit's budget, asks all pairs of columns; those that
+        classes. One release (`plan_fit` has its share) asks all pairs of columns; those that
         stand out of noise and sampling [3]_ get coefficients of their own. ``"auto"``: half the
         number of columns, and at least 6; 0 where the noise would hide them, or with more than 100
         columns. 0: none, and no such release.
