@@ -20,9 +20,9 @@ def check_entries(accountant, plan, price, n_before=0):
     drawn from what was paid under its name. The charge is the price, less refunds.
     """
     entries = accountant.entries()[n_before:]
-    paid = [
-        entry for entry in entries if entry.reservation and entry.reservation.event == "reserve"
-    ]
+    events = [entry.reservation and entry.reservation.event for entry in entries]
+    paid = entries[: events.count("reserve")]
+    assert set(events[: len(paid)]) == {"reserve"}
     assert [json.loads(entry.note)["release"] for entry in paid] == [each.name for each in plan]
     names = {}
     for entry, release in zip(paid, plan, strict=True):
@@ -32,6 +32,7 @@ def check_entries(accountant, plan, price, n_before=0):
     assert len({entry.scope_id for entry in entries}) == 1
     n_drawn, refunds = defaultdict(int), []
     for entry in entries[len(paid) :]:
+        assert entry.reservation, "a release outside of the plan"
         name = names[entry.reservation.id]
         if entry.reservation.event == "settle":
             refunds.append(entry.charges)

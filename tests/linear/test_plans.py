@@ -1,6 +1,7 @@
 """The ledger of every kind of fit is its plan, and its charge the plan's price."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ TARGETS = {
     "labels": np.stack([SCORE > 0, X[:, 2] > 0], axis=1).astype(int),
     "number": SCORE,
 }
-DECLARED = {"bounds": (-4, 4), "pool": None}
+DECLARED = {"bounds": 4 * [(-4, 4)], "pool": None}
 
 KINDS = {
     "two classes": ("two", {}),
@@ -173,11 +174,9 @@ def one_more(self, run, totals):
 def half_the_noise(self, name, counts):
     """Draw with half of the noise that was paid for."""
     paid = self.plan[name].mechanism
-    object.__setattr__(paid, "sigma", paid.sigma / 2)
-    try:
-        return RELEASE(self, name, counts)
-    finally:
-        object.__setattr__(paid, "sigma", 2 * paid.sigma)
+    return self._accountant.release(
+        replace(paid, sigma=paid.sigma / 2), counts, reservation=self._reservations[name]
+    )
 
 
 def twice(self, name, counts):

@@ -9,6 +9,7 @@ from secretballot._base._errors import (
 from secretballot._base._objects import published
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._publish_epsilon import PublishedEpsilon, publish_epsilon
+from secretballot.accounting._release_plan import PlannedRelease, ReleasePlan
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._reservations import Reservation
 from secretballot.accounting._statement import PrivacyStatement
@@ -26,6 +27,8 @@ __all__ = [
     "PrivacyRemaining",
     "PrivacyStatement",
     "Reservation",
+    "ReleasePlan",
+    "PlannedRelease",
     "Scope",
     "RenyiCost",
     "GaussianCost",
