@@ -18,6 +18,7 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
+from secretballot.tables._fitted_columns import column_remedies
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", "The feature names should match")
@@ -133,7 +134,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         except ValueError as error:
             cause = error.__context__
             if cause is not None and str(cause).startswith(_OF_COLUMNS):
-                raise cause from None
+                with column_remedies(self, X):
+                    raise cause from None
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(

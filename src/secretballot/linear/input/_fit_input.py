@@ -36,6 +36,7 @@ from secretballot.tables._cells import missing_cells
 from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
 from secretballot.tables._declared_columns import check_kind_of_bounds, check_readable_numbers
 from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._fitted_columns import column_remedies
 from secretballot.tables._frames import (
     as_table,
     check_table,
@@ -291,7 +292,8 @@ def check_public_table(
         if has_transformer or hasattr(X, "columns"):
             if not has_transformer and np.shape(X)[1:] == (0,):
                 check_array(X)
-            validate_data(model, X, reset=reset, skip_check_array=True)
+            with column_remedies(model, X, name):
+                validate_data(model, X, reset=reset, skip_check_array=True)
             if _num_samples(X) == 0:
                 raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
             return X

@@ -35,6 +35,7 @@ from secretballot.quantification.instances._instance_input import (
     is_mostly_noise,
     read_bags,
 )
+from secretballot.tables._fitted_columns import validate_columns
 from secretballot.tables._frames import dense_columns
 from secretballot.tables._row_order import check_row_order
 
@@ -247,7 +248,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
     def _logits(self, X: Instances) -> Floats:
         check_is_fitted(self)
         kinds = [np.float64, np.float32]
-        X = validate_data(self, dense_columns(X), accept_sparse="csr", dtype=kinds, reset=False)
+        X = validate_columns(self, dense_columns(X), accept_sparse="csr", dtype=kinds)
         return self._model.logits(X)
 
     def decision_function(self, X: Instances) -> Floats:
