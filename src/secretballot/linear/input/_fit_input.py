@@ -52,6 +52,7 @@ from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._shared_rows import check_no_shared_rows
 from secretballot.tables._table_kinds import check_table_kinds
 from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._text_readers import check_text_reader
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 #: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
 #: seconds with 100, 300, 1,000 and 2,000 of them.
 _MOST_CATEGORIES = 1_000
+#: Features that an error names for a step that reads texts, of the 500 that are taken.
+_FEW_WORDS = 256
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,9 @@ def check_input(
         )
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
+    if not isinstance(model.features, str) and X_public is not None:
+        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        check_text_reader(model.features, rows, "X_public", "features", most_words=_FEW_WORDS)
     table = private_table(X)
     response, targets = model._read_response(y, table)
     n_rows = _num_samples(table)
