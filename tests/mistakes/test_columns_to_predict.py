@@ -43,8 +43,6 @@ OTHERS = {
 }
 
 
-
-
 def private(make):
     model = make(PrivacyAccountant(100.0, 1e-5), epsilon=40.0, random_state=0)
     y = TARGETS if make is numbers else LABELS

@@ -267,4 +267,5 @@ def read_pool(
     check_file_columns(pool)
     schema = RowSchema.of(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
-    return schema.read(pool, "X_public").table, schema
+    pool = schema.read(pool, "X_public").table
+    return pool, schema.with_ranges(pool)

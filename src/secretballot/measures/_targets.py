@@ -103,8 +103,8 @@ def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     except Exception as error:
         reason = str(error).split("\n", 1)[0] if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{reason.rstrip('.') or f'{name} holds what is no number'}. Every row needs one finite number; "
-            f"leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
+            f"{reason.rstrip('.') or f'{name} holds what is no number'}. Every row needs one "
+            f"finite number; leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
         ) from None
     return numbers
 

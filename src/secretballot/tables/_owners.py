@@ -37,7 +37,7 @@ def one_column(name: str, values: Any) -> str:
     if np.shape(values)[1:] != (1,):
         return ""
     if hasattr(values, "columns"):
-        return f": {name}[{list(values.columns)[0]!r}]"
+        return f": {name}[{next(iter(values.columns))!r}]"
     is_list = isinstance(values, list | tuple)
     return f": [row[0] for row in {name}]" if is_list else f": {name}.ravel()"
 

@@ -19,6 +19,8 @@ from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
 from secretballot.tables._fitted_columns import column_remedies
+from secretballot.tables._number_ranges import NumberRanges
+from secretballot.tables._row_schema import FAR_WORDS
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", "The feature names should match")
@@ -66,6 +68,9 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     >>> student.predict([[0.9], [0.2]]).tolist()
     ['yes', 'no']
     """
+
+    #: Ranges of public rows, of which predictions warn.
+    _ranges: NumberRanges | None = None
 
     def __init__(self, estimator: Any, classes: Classes, privacy: dict[str, Any]) -> None:
         self.estimator = estimator
@@ -128,6 +133,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
     def _answers(self, ask: Callable[[Rows], Any], X: Rows) -> Any:
         """Ask the estimator, whose errors may show cells of rows that may be private."""
+        if self._ranges is not None:
+            self._ranges.warn(X, FAR_WORDS)
         try:
             with marked_errors("X"):
                 return ask(X)

@@ -132,7 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _columns_of_fit(self, X: Rows) -> Rows:
-        """Return the columns of the fit, by name: public rows of an ensemble have the order of X."""
+        """Return the columns of the fit, by name; ensembles give rows in the order of X."""
         names, given = self._names, column_names(X)
         if names is None or given is None or list(range(len(given))) in (names, given):
             return X
