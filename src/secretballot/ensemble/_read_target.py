@@ -54,7 +54,7 @@ def _read_labels(y: Any) -> Any:
 
 def _check_no_other_objects(y: NDArray[Any]) -> None:
     """Refuse periods, intervals and other objects that are no labels."""
-    if y.dtype.kind == "O" and not isinstance(y[0], str | bytes | Real):
+    if y.dtype.kind == "O" and len(y) and not isinstance(y[0], str | bytes | Real):
         kind = type(y[0]).__name__
         raise ValueError(
             f"Unknown label type: y holds objects ({kind}), and classes are texts, whole numbers "

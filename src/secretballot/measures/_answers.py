@@ -179,8 +179,7 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     if issparse(labels):
         return np.asarray(cast("csr_array", labels).toarray())
     table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)
-    if table.size:
-        check_no_complex(table, name)
+    check_no_complex(table, name)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
             f"{name} has shape {table.shape}; give (n_rows,) labels, or (n_rows, n_labels)."
@@ -191,7 +190,7 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
 def check_no_complex(labels: Any, name: str) -> None:
     """Refuse labels that are all complex numbers."""
     table = np.asarray(labels)
-    if table.dtype.kind == "c" or all(isinstance(label, complex) for label in table.ravel()):
+    if table.size and all(isinstance(label, complex) for label in table.ravel()):
         raise ValueError(
             f"Complex data not supported: {name} holds complex numbers, and labels are texts, "
             f"whole numbers or booleans. {NOT_FOR_PUBLICATION}"

@@ -106,8 +106,8 @@ class UnknownCells:
         warn(
             "most cells of X are missing, can't be read, or are none of the model's categories in "
             f"{', '.join(shorten(shown))}. Predictions take all such cells for the same. Spell, "
-            "code and convert columns as for the fit (columns_ shows how the model reads each). If X is "
-            "private, so is this warning."
+            "code and convert columns as for the fit (columns_ shows how the model reads each). If "
+            "X is private, so is this warning."
         )
 
     def _known(self, position: int) -> str:
