@@ -190,11 +190,15 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
 def check_no_complex(labels: Any, name: str) -> None:
     """Refuse labels that are all complex numbers."""
     table = np.asarray(labels)
-    if table.size and all(isinstance(label, complex) for label in table.ravel()):
+    if table.size and all(map(_is_complex, table.ravel())):
         raise ValueError(
             f"Complex data not supported: {name} holds complex numbers, and labels are texts, "
             f"whole numbers or booleans. {NOT_FOR_PUBLICATION}"
         )
+
+
+def _is_complex(label: object) -> bool:
+    return isinstance(label, complex | np.complexfloating)
 
 
 def _as_objects(labels: Any) -> NDArray[np.object_]:

@@ -15,7 +15,7 @@ from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent
 from secretballot.tables._cells import date_text, read_days, read_numbers
-from secretballot.tables._frames import column_names, columns_of, row_shape
+from secretballot.tables._frames import column_names, columns_of, container_kind, row_shape
 
 Floats = NDArray[np.float64]
 #: Text of a number in labels.
@@ -71,6 +71,10 @@ class NumberRanges:
 
     def warn(self, X: Any, words: str) -> None:
         """Warn of columns most of whose cells are out of range, in a table with these columns."""
+        if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
+            return  # the estimator has an error for rows of several lengths
+        if not container_kind(X):
+            return
         n_rows, names = _num_samples(X), column_names(X)
         if n_rows < FEWEST_ROWS or issparse(X) or row_shape(X) != self.low.shape:
             return

@@ -137,7 +137,9 @@ class RowSchema:
         """Take the names of private columns, which are public, where public rows have none."""
         if self.names is not None or len(self.shape) != 1:
             return self
-        return replace(self, names=column_names(X))
+        names = column_names(X)
+        ranges = None if self.ranges is None else replace(self.ranges, names=names)
+        return replace(self, names=names, ranges=ranges)
 
     @property
     def left_out(self) -> dict[Any, int]:
@@ -231,8 +233,9 @@ class RowSchema:
     def _counts(self, table: Any, misfits: Mapping[Any, NDArray[np.bool_]]) -> NDArray[np.float64]:
         keys = self._keys()
         counts = [float(misfits[key].sum()) if key in misfits else 0.0 for key in keys]
-        is_far = self.ranges is not None and not issparse(table)
-        far = self.ranges.count(table) if is_far and self.ranges else np.zeros(len(keys))
+        far = np.zeros(len(keys))
+        if self.ranges is not None and not issparse(table):
+            far = self.ranges.count(table)
         return np.concatenate([[_num_samples(table)], counts, far])
 
     def _keys(self) -> list[Any]:
