@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -37,6 +38,7 @@ from secretballot.linear.features import (
     Features,
     Floats,
     TransformedRows,
+    UnknownCells,
     declared_bins,
     declared_readings,
     public_columns,
@@ -51,11 +53,13 @@ from secretballot.linear.input import (
 from secretballot.linear.rounds import Response, Targets
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
 from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
 from secretballot.tables._column_bounds import date_bounds
 from secretballot.tables._copies import CopiedMixin
 from secretballot.tables._file_columns import check_file_columns
 from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers
 
 
@@ -261,7 +265,11 @@ class LinearModel(
         if isinstance(self._public_features, TransformedRows):
             features = self._public_features.with_calls(self._row_schema, rows_per_call)
             public._public_features, calls = features, features.calls
-        return PrivatePredictor(self._row_schema, public._answer_private, calls)
+        cells, schema, unknown = None, self._row_schema, self._unknown_cells
+        if unknown is not None:
+            count = partial(_count_cells, schema, unknown)
+            cells = CellCounts(count, unknown.warn_counts)
+        return PrivatePredictor(schema, public._answer_private, calls, cells)
 
     def _answer_private(self, table: ArrayLike) -> RowAnswers:
         """Predict private rows, each from its own cells."""
@@ -271,3 +279,7 @@ class LinearModel(
             features = self._public_features.transform_private(table)
             failed = np.zeros(features.shape[0], dtype=bool)
         return RowAnswers(self._predict_scores(self._table_scores(table, features)), failed)
+
+
+def _count_cells(schema: RowSchema, unknown: UnknownCells, X: ArrayLike) -> Floats:
+    return unknown.count(schema.read(X).table)

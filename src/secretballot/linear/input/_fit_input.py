@@ -36,6 +36,7 @@ from secretballot.tables._cells import missing_cells
 from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
 from secretballot.tables._declared_columns import check_kind_of_bounds, check_readable_numbers
 from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.tables._fitted_columns import column_remedies
 from secretballot.tables._frames import (
     as_table,
     check_table,
@@ -51,6 +52,7 @@ from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._shared_rows import check_no_shared_rows
 from secretballot.tables._table_kinds import check_table_kinds
 from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._text_readers import check_text_reader
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -58,6 +60,10 @@ if TYPE_CHECKING:
 #: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
 #: seconds with 100, 300, 1,000 and 2,000 of them.
 _MOST_CATEGORIES = 1_000
+#: Columns that an error lists.
+_MOST_NAMED = 20
+#: Features that an error names for a step that reads texts, of the 500 that are taken.
+_FEW_WORDS = 256
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,9 @@ def check_input(
         )
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
+    if not isinstance(model.features, str) and X_public is not None:
+        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        check_text_reader(model.features, rows, "X_public", "features", most_words=_FEW_WORDS)
     table = private_table(X)
     response, targets = model._read_response(y, table)
     n_rows = _num_samples(table)
@@ -291,7 +300,8 @@ def check_public_table(
         if has_transformer or hasattr(X, "columns"):
             if not has_transformer and np.shape(X)[1:] == (0,):
                 check_array(X)
-            validate_data(model, X, reset=reset, skip_check_array=True)
+            with column_remedies(model, X, name):
+                validate_data(model, X, reset=reset, skip_check_array=True)
             if _num_samples(X) == 0:
                 raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
             return X
@@ -321,7 +331,8 @@ def declared_categories(model: LinearModel, names: Sequence[Hashable]) -> Catego
     for name, categories in declared.items():
         if name not in names:
             raise ValueError(
-                f"categories names the column {name!r}, which X does not have{chosen}."
+                f"categories names the column {name!r}, which X does not have{chosen}. Name one "
+                f"of {list(names)[:_MOST_NAMED]!r}."
             )
         if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
             raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")
