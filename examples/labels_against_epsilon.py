@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
+from secretballot.accounting import EVERYONE, ORDERS, RenyiCost, plan_rows
 from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import GNMax
 
@@ -23,10 +23,13 @@ SIGMA, DELTA = 40.0, 1e-5
 EPSILONS = np.array([0.25, 0.5, np.log(2), 1.0, 1.5, 2.0, 3.0, 4.0])
 
 
-def by_renyi(epsilons: Floats, bound: str, n_most: int, **conversion: object) -> list[int]:
+#: Renyi divergences of the noisy counts behind a label, which published accounting adds up.
+PUBLISHED = RenyiCost(ORDERS / SIGMA**2)
+
+
+def by_renyi(epsilons: Floats, label: RenyiCost, n_most: int, **conversion: object) -> list[int]:
     """Labels by adding up Renyi divergences."""
-    one = GNMax(sigma=SIGMA, bound=bound).max_cost(2)[EVERYONE]
-    sums = RenyiCost(np.arange(1, n_most + 1)[:, None] * one.curve)
+    sums = RenyiCost(np.arange(1, n_most + 1)[:, None] * label.curve)
     spent = sums.epsilon(DELTA, **conversion)
     return [int((spent <= epsilon).sum()) for epsilon in epsilons]
 
@@ -48,12 +51,13 @@ def by_game(epsilons: Floats, n_most: int) -> list[int]:
 
 def labels(epsilons: Floats, n_most: int = 1200) -> dict[str, list[int]]:
     """Labels that each epsilon buys, by accounting; at most `n_most`."""
-    published = {"conversion": "mironov", "orders": range(2, 51)}
+    mironov = {"conversion": "mironov", "orders": range(2, 51)}
+    exact = GNMax(sigma=SIGMA).max_cost(2)[EVERYONE]
     return {
-        "published": by_renyi(epsilons, "papernot", n_most, **published),
-        "better conversion": by_renyi(epsilons, "papernot", n_most),
+        "published": by_renyi(epsilons, PUBLISHED, n_most, **mironov),
+        "better conversion": by_renyi(epsilons, PUBLISHED, n_most),
         "noisy counts, exactly": by_noisy_counts(epsilons, n_most),
-        "exact outcomes, Renyi": by_renyi(epsilons, "exact", n_most),
+        "exact outcomes, Renyi": by_renyi(epsilons, exact, n_most),
         "exact outcomes, game": by_game(epsilons, n_most),
     }
 

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from secretballot import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting import EVERYONE, Reservation
+from secretballot.accounting import ORDERS, RenyiCost, Reservation
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax, Mechanism
 
 SIGMA, DELTA = 40.0, 1e-5
@@ -99,7 +99,7 @@ def in_batches(kind: str, epsilon: float, n_batches: int, in_one: int) -> int:
 
 def published(epsilon: float) -> int:
     """Labels by a / sigma^2 and Mironov's conversion at orders 2 to 50."""
-    one = GNMax(sigma=SIGMA, bound="papernot").max_cost(2)[EVERYONE]
+    one = RenyiCost(ORDERS / SIGMA**2)
 
     def fits(n: int) -> bool:
         return (n * one).epsilon(DELTA, conversion="mironov", orders=range(2, 51)) <= epsilon

@@ -36,6 +36,7 @@ from dataclasses import replace
 import numpy as np
 from adult_votes import adult_votes
 from numpy.typing import NDArray
+from papernot import published
 
 from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
@@ -58,16 +59,13 @@ def labels_per_budget(
     n_classes = votes.shape[1]
     if threshold is None:
         answered = np.ones(len(votes), dtype=bool)
-        mechanisms = {bound: GNMax(sigma=sigma, bound=bound) for bound in ("exact", "papernot")}
+        mechanism = GNMax(sigma=sigma)
     else:
         noise = np.random.default_rng(seed).normal(scale=sigma_threshold, size=len(votes))
         answered = votes.max(axis=1) + noise >= threshold
-        mechanisms = {
-            bound: ConfidentGNMax(
-                sigma=sigma, sigma_threshold=sigma_threshold, threshold=threshold, bound=bound
-            )
-            for bound in ("exact", "papernot")
-        }
+        mechanism = ConfidentGNMax(
+            sigma=sigma, sigma_threshold=sigma_threshold, threshold=threshold
+        )
     outcome = np.where(answered, votes.argmax(axis=1), UNANSWERED)
 
     def count(cost: RenyiCost, **conversion: object) -> int:
@@ -75,30 +73,30 @@ def labels_per_budget(
         n_rows = len(within) if within.all() else int(within.argmin())
         return int(answered[:n_rows].sum())
 
-    def cost(bound: str, *counts: object) -> RenyiCost:
-        return mechanisms[bound].cost(outcome, *counts, n_columns=n_classes)[EVERYONE]
+    def cost(charged: GNMax, *counts: object) -> RenyiCost:
+        return charged.cost(outcome, *counts, n_columns=n_classes)[EVERYONE]
 
-    def planned() -> int:
-        n_rows = plan_rows(mechanisms["exact"], len(votes), epsilon, delta, n_columns=n_classes)
+    def planned(charged: GNMax) -> int:
+        n_rows = plan_rows(charged, len(votes), epsilon, delta, n_columns=n_classes)
         return int(answered[:n_rows].sum())
 
-    gaussian, papernot = cost("papernot"), cost("papernot", votes)
+    gaussian, papernot = cost(published(mechanism)), cost(published(mechanism), votes)
     found = {
         "gaussian_published": count(gaussian, **PUBLISHED),
         "gaussian": count(gaussian),
         "papernot_published": count(papernot, **PUBLISHED),
         "papernot": count(papernot),
-        "worst_case_exact": count(cost("exact")),
-        "exact": count(cost("exact", votes)),
-        "game": planned(),
+        "worst_case_exact": count(cost(mechanism)),
+        "exact": count(cost(mechanism, votes)),
+        "game": planned(mechanism),
     }
     n_votes = votes[0].sum()
     if threshold is not None and n_classes == 2 and np.all(votes.sum(axis=1) == n_votes):
-        mechanisms["exact"] = replace(mechanisms["exact"], n_votes=int(n_votes))
+        whole = replace(mechanism, n_votes=int(n_votes))
         found |= {
-            "whole_worst_case": count(cost("exact")),
-            "whole": count(cost("exact", votes)),
-            "game_whole": planned(),
+            "whole_worst_case": count(cost(whole)),
+            "whole": count(cost(whole, votes)),
+            "game_whole": planned(whole),
         }
     return found
 

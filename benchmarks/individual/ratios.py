@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from votes import votes_of
 
 from secretballot.accounting import RenyiCost
 from secretballot.mechanisms import RoundRobin
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
+from papernot import published
 
 LOW, HIGH = "low", "high"
 
@@ -41,7 +46,7 @@ def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict
     }
     for ratio in ratios:
         weight = {LOW: 2 / (1 + ratio), HIGH: 2 * ratio / (1 + ratio)}
-        mechanism = replace(MECHANISMS[data], weight=weight, bound="papernot")
+        mechanism = published(replace(MECHANISMS[data], weight=weight))
         half = len(ballots) // 2
         whole = np.ones(ballots.shape)
         found["upsampling"].append(_ratio(ballots, whole, mechanism, data, seed))
@@ -49,7 +54,7 @@ def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict
         found["weighting"].append(_ratio(ballots, whole * weights, mechanism, data, seed))
 
         turns = RoundRobin(
-            mechanism=replace(MECHANISMS[data], bound="papernot").scaled((1 + 1 / ratio) / 2),
+            mechanism=published(MECHANISMS[data]).scaled((1 + 1 / ratio) / 2),
             turns={LOW: (1, ratio), HIGH: (1, 1)},
         )
         there = turns.participation(ballots.shape[1])

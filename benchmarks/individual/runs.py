@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +21,9 @@ from secretballot import ConfidentGNMax, Weighting
 from secretballot.accounting import EVERYONE, ORDERS, RenyiCost
 from secretballot.mechanisms import UNANSWERED
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
+from papernot import published
+
 Floats = NDArray[np.float64]
 _ROWS = 500  # priced at a time
 
@@ -28,7 +32,7 @@ _ROWS = 500  # priced at a time
 class Accounting:
     """What a row is charged, and how the total becomes epsilon."""
 
-    bound: str
+    published: bool
     data_dependent: bool
     conversion: Mapping[str, Any]
 
@@ -36,11 +40,9 @@ class Accounting:
 #: Papernot's bound of the vote and the Gaussian one of the threshold, Mironov, orders 2 to 50; and
 #: the exact divergences, on these votes or on the worst ones, Canonne-Kamath-Steinke, fine orders.
 ACCOUNTINGS = {
-    "published": Accounting(
-        "papernot", True, {"conversion": "mironov", "orders": tuple(range(2, 51))}
-    ),
-    "exact": Accounting("exact", True, {}),
-    "worst case": Accounting("exact", False, {}),
+    "published": Accounting(True, True, {"conversion": "mironov", "orders": tuple(range(2, 51))}),
+    "exact": Accounting(False, True, {}),
+    "worst case": Accounting(False, False, {}),
 }
 
 
@@ -104,7 +106,7 @@ class Prices:
 
     def __init__(self, votes: Floats, mechanism: Any, accounting: Accounting) -> None:
         self._conversion = accounting.conversion
-        charged = replace(mechanism, bound=accounting.bound)
+        charged = published(mechanism) if accounting.published else mechanism
         known = votes if accounting.data_dependent else None
         self._cost = [
             charged.cost(np.full(len(votes), outcome), known, n_columns=votes.shape[1])

@@ -27,8 +27,10 @@ All sets take some twenty minutes on one core, most of it known clipped ballots 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +55,9 @@ from secretballot.mechanisms import (
     clip_ballots,
     count_ballots,
 )
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
+from papernot import published
 
 DELTA, EPSILONS = 1e-5, (2.0, 8.0, 20.0)
 MODES = ("known", "worst case")
@@ -108,10 +113,10 @@ class Vote:
             [clip_ballots(row, self.tau, self.norm).sum(0) for row in self.data.ballots]
         )
 
-    def mechanism(self, sigma: float, bound: str = "exact", **more: Any) -> Multilabel:
+    def mechanism(self, sigma: float) -> Multilabel:
         if self.kind == "Powerset":
-            return PowersetVoting(sigma=sigma, n_labels=self.n_labels, bound=bound, **more)
-        plain = {"sigma": sigma, "n_votes": N_TEACHERS, "bound": bound, **more}
+            return PowersetVoting(sigma=sigma, n_labels=self.n_labels)
+        plain = {"sigma": sigma, "n_votes": N_TEACHERS}
         if self.kind == "Binary":
             return BinaryVoting(**plain)
         return TauVoting(**plain, tau=self.tau, norm=self.norm)
@@ -129,14 +134,14 @@ class Vote:
         """Expected ACC and BAC, means over labels."""
         return mean_scores(self.data.truth, self.present(sigma))
 
-    def known(self, sigma: float, bound: str) -> RenyiCost:
+    def known(self, mechanism: Any) -> RenyiCost:
         """What known rows cost; of clipped ballots on many labels, the first rows."""
         if self.kind == "Binary":
-            return label_costs(self.mechanism(sigma, bound), self.counts)
+            return label_costs(mechanism, self.counts)
         rows = len(self.counts)
         if self.kind != "Powerset":
             rows = max(CLIPPED_LABELS // self.n_labels, FEWEST_ROWS)
-        return self.mechanism(sigma, bound).max_cost(counts=self.counts[:rows])[EVERYONE]
+        return mechanism.max_cost(counts=self.counts[:rows])[EVERYONE]
 
 
 def mean_scores(truth: NDArray[Any], present: NDArray[Any]) -> tuple[float, float]:
@@ -178,9 +183,10 @@ def candidates(
 def rows_answered(candidate: Candidate, mode: str) -> dict[float, Pick]:
     """How many rows each epsilon answers."""
     vote, sigma, quality = candidate
-    ours, theirs = vote.mechanism(sigma), vote.mechanism(sigma, "papernot")
+    ours = vote.mechanism(sigma)
+    theirs = published(ours)
     if mode == "known":
-        exact, papernot = vote.known(sigma, "exact"), vote.known(sigma, "papernot")
+        exact, papernot = vote.known(ours), vote.known(theirs)
         return {
             epsilon: Pick(
                 ours,

@@ -21,9 +21,11 @@ from secretballot.mechanisms import (
     clip_ballots,
 )
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "multilabel"))
 from accountings import PUBLISHED, label_costs
 from ballots import Ballots, load_ballots, simulated
+from papernot import published
 
 DELTA, N_ROWS, N_DRAWS = 1e-5, 100, 5
 #: Labels of the set that is simulated altogether.
@@ -107,7 +109,8 @@ def exact(mechanism: Mechanism, counts: NDArray[Any]) -> float:
 
 
 def papernot(mechanism: Mechanism, counts: NDArray[Any]) -> float:
-    return float(all_rows(mechanism, counts.shape).epsilon(DELTA, **PUBLISHED))
+    """Return epsilon by published accounting, whatever the votes are."""
+    return float(all_rows(published(mechanism), counts.shape).epsilon(DELTA, **PUBLISHED))
 
 
 def all_rows(mechanism: Mechanism, shape: tuple[int, ...]) -> RenyiCost:
@@ -122,6 +125,11 @@ def known(mechanism: BinaryVoting, counts: NDArray[Any], **conversion: Any) -> f
     return float(RenyiCost(curve).epsilon(DELTA, **conversion))
 
 
+def papernot_known(mechanism: BinaryVoting, counts: NDArray[Any]) -> float:
+    """Return epsilon by published accounting of these votes."""
+    return known(published(mechanism), counts, **PUBLISHED)
+
+
 def by_rho(mechanism: StableTopK, counts: NDArray[Any]) -> float:
     """Return epsilon by the paper: rho a row, half of delta for tests."""
     assert mechanism.rho is not None
@@ -132,12 +140,12 @@ def by_rho(mechanism: StableTopK, counts: NDArray[Any]) -> float:
 # ----- the ways
 
 
-def binary(n: int, bound: str, weight: float = 1.0) -> Callable[[float], BinaryVoting]:
-    return lambda s: BinaryVoting(sigma=s, n_votes=n, bound=bound, weight=weight)  # type: ignore[arg-type]
+def binary(n: int, weight: float = 1.0) -> Callable[[float], BinaryVoting]:
+    return lambda s: BinaryVoting(sigma=s, n_votes=n, weight=weight)
 
 
-def tau_voting(n: int, bound: str, tau: float) -> Callable[[float], TauVoting]:
-    return lambda s: TauVoting(sigma=s, n_votes=n, tau=tau, norm="l1", bound=bound)  # type: ignore[arg-type]
+def tau_voting(n: int, tau: float) -> Callable[[float], TauVoting]:
+    return lambda s: TauVoting(sigma=s, n_votes=n, tau=tau, norm="l1")
 
 
 def stable(share: float, **more: Any) -> Callable[[float], StableTopK]:
@@ -148,16 +156,15 @@ def stable(share: float, **more: Any) -> Callable[[float], StableTopK]:
 
 def methods(data: Ballots, setting: Setting) -> Iterator[Way]:
     counts, n = data.ballots.sum(axis=1, dtype=np.int64), setting.n_teachers
-    yield Way("Binary, published", binary(n, "papernot"), counts, papernot)
-    yield Way("Binary, ours", binary(n, "exact"), counts, exact)
-    yield Way("Binary, ours, added", binary(n, "exact", 0.5), counts, exact)
-    theirs = partial(known, **PUBLISHED)
-    yield Way("Binary, published, known", binary(n, "papernot"), counts, theirs)
-    yield Way("Binary, ours, known", binary(n, "exact"), counts, known)
+    yield Way("Binary, published", binary(n), counts, papernot)
+    yield Way("Binary, ours", binary(n), counts, exact)
+    yield Way("Binary, ours, added", binary(n, 0.5), counts, exact)
+    yield Way("Binary, published, known", binary(n), counts, papernot_known)
+    yield Way("Binary, ours, known", binary(n), counts, known)
     for tau in setting.taus:
         clipped = clip_ballots(data.ballots, tau, "l1").sum(axis=1)
-        yield Way("tau, published", tau_voting(n, "papernot", tau), clipped, papernot)
-        yield Way("tau, ours", tau_voting(n, "exact", tau), clipped, exact)
+        yield Way("tau, published", tau_voting(n, tau), clipped, papernot)
+        yield Way("tau, ours", tau_voting(n, tau), clipped, exact)
     yield Way("StableTopK, published, added", stable(0.5, relation="add_remove"), counts, by_rho)
     yield Way("StableTopK, published", stable(0.5), counts, by_rho)
     for share in SHARES:

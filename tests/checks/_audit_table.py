@@ -104,9 +104,7 @@ def _described(example: MechanismExample) -> str:
     shown = {
         key: value
         for key, value in told.items()
-        if value is not None
-        and key not in ("bound", "resolution")
-        and value != _default(example, key)
+        if value is not None and key != "resolution" and value != _default(example, key)
     }
     return f"`{mechanism_text({'mechanism': name, **shown})}`"
 

@@ -1,10 +1,13 @@
 """The margin of votes: one ballot changes it by at most 1, and it bounds their cost."""
 
+import json
 from itertools import product
 
 import numpy as np
 import pytest
 
+from secretballot._base._errors import LedgerError
+from secretballot.costs import NoisyBit
 from secretballot.costs._margin import (
     GapCosts,
     Margin,
@@ -22,7 +25,6 @@ CONFIDENT = {"sigma": 1.5, "sigma_threshold": 2.0, "threshold": 3.5}
 #: Mechanisms, voters, what a ballot on one row can be, the order, and rows.
 CASES = {
     "two classes": (GNMax(sigma=1.5), 5, np.eye(2), ORDER, 2),
-    "published": (GNMax(sigma=1.0, bound="papernot"), 9, np.eye(2), 2.0, 2),
     "three classes": (GNMax(sigma=0.8), 7, np.eye(3), 2.0, 1),
     "one outcome": (ConfidentGNMax(**CONFIDENT, n_votes=5), 5, np.eye(2), ORDER, 2),
     "labels": (BinaryVoting(sigma=1.5, n_votes=3), 3, LABELS, ORDER, 2),
@@ -169,6 +171,17 @@ def test_records_are_written_and_read():
         record.gap_counts.tolist() for record in records
     ]
     assert [record.gap_counts.tolist() for record in again] == [[1, 0, 1, 0, 1]]
+
+
+def test_records_of_a_removed_bound_are_refused():
+    record = {"kind": "NoisyBit", "scale": 2.0, "shift": 1.0}
+    for bound, read in (("exact", True), ("papernot", False)):
+        text = json.dumps([{"move": {**record, "bound": bound}, "gap_counts": [1, 0]}])
+        if read:
+            assert [each.move for each in load_gap_records(text)] == [NoisyBit(scale=2, shift=1)]
+        else:
+            with pytest.raises(LedgerError, match="was removed"):
+                load_gap_records(text)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement
 import mpmath as mp
 import numpy as np
 import pytest
+from benchmarks.accounting.papernot import papernot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from secretballot.costs._exact_max import (
     _bound,
     exact_max,
     max_log_probabilities,
-    papernot_bound,
     several_ballots,
 )
 
@@ -104,7 +104,7 @@ def test_a_loser_with_one_ballot_can_lose_it():
 def test_confident_votes_cost_less_than_published():
     row = np.array([[230.0, 10, 5, 5]])
     ours = exact_max(row, 40, 1.0, 3)[0]
-    published = papernot_bound(row, 40, 3)[0]
+    published = papernot(row, 40, 3)[0]
     middle = (FINITE > 2) & (FINITE < 20)
     assert np.all(ours[:-1][middle] < published[:-1][middle])
     assert np.all(ours[:-1] <= gaussian_bound(SQRT2 * 3 / 40)[:-1])

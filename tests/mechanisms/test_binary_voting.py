@@ -144,7 +144,6 @@ def test_levels_and_turns():
         ({"threshold": 40}, "threshold=40 and sigma_threshold=None belong together"),
         ({"sigma_threshold": 40}, "threshold=None and sigma_threshold=40 belong together"),
         ({"threshold": 40, "sigma_threshold": -1}, "sigma_threshold=-1"),
-        ({"bound": "odd"}, "bound='odd'"),
     ],
 )
 def test_bad_parameters(parameters, message):

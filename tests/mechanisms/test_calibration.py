@@ -6,6 +6,7 @@ from tests._fakes import calibrated
 
 from secretballot import BudgetExceededError, GNMax, PrivacyAccountant
 from secretballot.accounting import EVERYONE
+from secretballot.mechanisms import VectorSum
 
 RENYI = [("renyi", *each) for each in [(0.2, 30), (1.0, 1), (2.0, 2000)]]
 MU2 = [("gaussian", *each) for each in [(0.2, 3), (2.0, 200)]]
@@ -31,7 +32,7 @@ def test_calibration_needs_as_much_noise_as_the_published_rule_needs_less_accura
     wanted = {"epsilon": 1.0, "delta": 1e-5, "n_rows": 100, "n_columns": 2}
     exact = calibrated(GNMax, **wanted, order="renyi")
     published = calibrated(
-        lambda sigma: GNMax(sigma=sigma, bound="papernot"), **wanted, order="renyi"
+        lambda sigma: VectorSum(sigma=sigma, diameter=2**0.5), **wanted, order="renyi"
     )
     assert 0.79 < exact.sigma / published.sigma < 0.81
     assert float((100 * exact.max_cost(2)[EVERYONE]).epsilon(1e-5)) <= 1.0

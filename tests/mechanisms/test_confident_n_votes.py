@@ -30,13 +30,12 @@ def test_every_outcome_pays_the_same_and_less_than_its_steps():
 
 
 def test_steps_are_still_charged_by_outcome():
-    # Without n_votes; and with it for three classes and published bounds.
+    # Without n_votes; and with it for three classes.
     votes = np.tile([6.0, 4.0, 1.0], (3, 1))
     for plain, columns, counts in (
         (SMALL, 3, (votes,)),
         (SMALL, 3, ()),
         (SMALL, None, ()),
-        (replace(SMALL, bound="papernot"), 2, ()),
     ):
         with_n_votes = replace(plain, n_votes=11)
         costs = [

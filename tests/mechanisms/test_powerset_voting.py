@@ -193,23 +193,13 @@ def test_rows_of_many_ballots_are_charged_the_worst_case():
 
 def test_worst_case_is_that_of_a_vote_of_many_classes():
     for n_labels, n_classes in ((1, 2), (2, 4), (300, None)):
-        for bound in ("exact", "papernot"):
-            powerset = PowersetVoting(sigma=9.0, n_labels=n_labels, bound=bound)
-            classes = GNMax(sigma=9.0, bound=bound).max_cost(n_classes)["*"].curve
-            np.testing.assert_array_equal(powerset.max_cost()["*"].curve, classes)
+        powerset = PowersetVoting(sigma=9.0, n_labels=n_labels)
+        classes = GNMax(sigma=9.0).max_cost(n_classes)["*"].curve
+        np.testing.assert_array_equal(powerset.max_cost()["*"].curve, classes)
     assert PowersetVoting(sigma=9.0, n_labels=300, max_positives=2).n_outcomes == 1 + 300 + 44_850
     levels = PowersetVoting(sigma=9.0, n_labels=9, weight={"a": 1.0, "b": 2.0}).max_cost()
     assert levels["a"].at(2.0) < levels["b"].at(2.0)
     assert PowersetVoting(sigma=9.0, n_labels=9).scaled(2.0).sigma == 18.0
-
-
-def test_the_published_bound_counts_every_set():
-    votes = np.array([[30.0, 0, 4, 0, 0, 0, 1, 0], [12, 12, 0, 0, 0, 0, 0, 0]])
-    powerset = PowersetVoting(sigma=4.0, n_labels=3, bound="papernot")
-    written_out = GNMax(sigma=4.0, bound="papernot").max_cost(counts=votes)["*"]
-    ours = powerset.max_cost(counts=counted(votes, powerset))["*"]
-    np.testing.assert_allclose(ours.curve, written_out.curve, rtol=1e-12)
-    assert (ours.curve[0] < ours.curve[1]).any()
 
 
 @pytest.mark.parametrize(
@@ -285,7 +275,6 @@ def test_ballots_are_counted():
         ({"n_labels": 2.5}, "n_labels=2.5 must be"),
         ({"max_positives": 12}, "max_positives=12 must be an integer from 1 to 11"),
         ({"ballots": 0}, "ballots=0"),
-        ({"bound": "odd"}, "bound='odd'"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -143,13 +143,10 @@ def test_published_charges_are_for_one_noisy_count():
     tau, sigma = 1.0, 0.9
     moved = np.array([[tau, -tau, 0.0]])
     assert (_worst_of_all_gaps(moved, sigma) > FINITE * tau**2 / sigma**2).any()
-    whole = TauVoting(sigma=sigma, n_votes=9, tau=tau, bound="papernot").max_cost(3)["*"]
-    np.testing.assert_allclose(whole.curve[INDEX], 2 * FINITE * tau**2 / sigma**2, rtol=1e-12)
-    # Labels on which teachers agree cost little, in either bound.
-    for bound in ("exact", "papernot"):
-        mechanism = TauVoting(sigma=3.0, n_votes=90, tau=1.2, bound=bound)
-        cost = mechanism.cost(np.zeros((1, 3)), [[80.0, 1.0, 0.0]])["*"].at(10.0)
-        assert cost < 0.01 * mechanism.max_cost(3)["*"].at(10.0)
+    # Labels on which teachers agree cost little.
+    mechanism = TauVoting(sigma=3.0, n_votes=90, tau=1.2)
+    cost = mechanism.cost(np.zeros((1, 3)), [[80.0, 1.0, 0.0]])["*"].at(10.0)
+    assert cost < 0.01 * mechanism.max_cost(3)["*"].at(10.0)
 
 
 def hockey_stick(move, deltas, losses):
@@ -199,8 +196,8 @@ def test_plans_use_the_cheapest_of_three_bounds():
     assert whole.either[2].play.move.ratio == pytest.approx(np.sqrt(2) * 1.8 / np.sqrt(5) / 9)
     few = played(tau=1.8, norm="l2", n_labels=3)
     assert (few.times, few.either) == (3, ())
-    # Of any number of labels, of several ballots, and of published charges: noisy numbers.
-    for other in ({"n_labels": None}, {"ballots": 3}, {"bound": "papernot"}):
+    # Of any number of labels, and of several ballots: noisy numbers.
+    for other in ({"n_labels": None}, {"ballots": 3}):
         move = ClippedBits(sigma=9.0, **{"tau": 1.8, "norm": "l2", "n_labels": 20, **other})
         (value,) = islice(worst_game((Step("labels", move),)), 1, 2)
         mu = np.sqrt(2 * 2 * 1.8**2) / 9 * move.ballots
@@ -331,7 +328,6 @@ def test_clipped_ballots():
         ({"tau": float("nan")}, "tau=nan must be"),
         ({"norm": "l3"}, "norm='l3' is unknown; use 'l2' or 'l1'"),
         ({"weight": 60.0}, "n_votes=50 must be"),
-        ({"bound": "odd"}, "bound='odd'"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -123,3 +123,54 @@ def test_answers_for_rows_of_one_class():
     for every in (2, 5, 200):
         predicted = np.where(np.arange(len(Y)) % every, 0, 1)
         score_private(accountant, ones, predicted, share=0.1)
+
+
+# Labels of no class in a confusion matrix
+
+
+@pytest.mark.parametrize("others", [7, "yes"])
+def test_a_confusion_of_predictions_that_are_none_of_the_classes(others):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    for n_others, message in (
+        (len(Y), "half|Mix"),
+        (len(Y) // 2 + 1, "half or more of the predictions"),
+    ):
+        predicted = Y.astype(object)
+        predicted[:n_others] = others
+        with pytest.raises(ValueError, match=f"({message}).*NOT FOR PUBLICATION"):
+            confusion(accountant, Y, predicted, share=0.1)
+    assert not accountant.entries()
+    predicted[100:] = Y[100:]
+    with pytest.warns(UserWarning, match="100 of 650 predictions in y_pred are none of the cla"):
+        released = confusion(accountant, Y, predicted, share=0.5)
+    assert 530 < released.matrix.sum() < 570
+    named = predicted.astype(str)
+    confusion_private(
+        accountant, Y.astype(str), named, classes=[*map(str, [0, 1, others])], share=0.1
+    )
+
+
+def test_a_confusion_of_labels_that_are_none_of_the_classes():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="most labels in y_true are none of the classes"):
+        confusion(accountant, Y + 5, Y, share=0.1)
+    with pytest.raises(ValueError, match="y_true contains NaN or None"):
+        confusion(accountant, Y.where(Y.index != 3), Y, share=0.1)
+    with pytest.raises(ValueError, match="y_true holds numbers with fractions, and confusion_priv"):
+        confusion(accountant, AMOUNTS, Y, share=0.1)
+    assert not accountant.entries()
+    few = Y.where(Y.index >= 50, 7)
+    with pytest.warns(UserWarning, match="50 of 650 labels in y_true are none of the classes"):
+        confusion(accountant, few, Y, share=0.1)
+
+
+@pytest.mark.parametrize("score", [score_private, confusion])
+@pytest.mark.parametrize(
+    "convert", [lambda y: y.to_numpy(complex), lambda y: y.to_numpy(complex).tolist()]
+)
+def test_complex_labels(score, convert):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    for labels in ((convert(Y), LABELS), (LABELS, convert(Y))):
+        with pytest.raises(ValueError, match="Complex data not supported: y_.*NOT FOR PUBLIC"):
+            score(accountant, *labels, share=0.1)
+    assert not accountant.entries()

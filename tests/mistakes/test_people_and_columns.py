@@ -1,10 +1,13 @@
 """Mistakes with owners, levels, declared bounds and categories, and directions."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.preprocessing import OneHotEncoder
 from tests.mistakes._mistake import (
+    ALL,
     CLASSIFIERS,
     COLUMNS,
     JOBS,
@@ -13,17 +16,20 @@ from tests.mistakes._mistake import (
     PUBLIC_JOBS,
     PUBLIC_TABLE,
     TABLE,
+    TARGETS,
     Mistake,
     N,
     X,
     cases,
     check,
     logistic,
+    numbers,
     teachers,
 )
 
 from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import PrivacyLeakWarning
+from secretballot.measures import private_quantiles
 from secretballot.tables._repeated_rows import warn_repeated_rows
 
 OWNERS, OWNED = np.arange(N) // 2, {"unit": "owner"}
@@ -307,3 +313,48 @@ def test_honest_twins_are_no_copies():
     whole = np.column_stack([rng.permutation(1_500), rng.integers(0, 9, 1_500)])
     with pytest.warns(PrivacyLeakWarning, match="X holds 1,500 copies"):
         warn_repeated_rows(pd.DataFrame(np.r_[whole, whole]))
+
+
+# Tables of one column in the place of a column
+
+
+@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize(
+    "convert", [np.asarray, lambda column: pd.DataFrame(column, columns=["id"]), np.ndarray.tolist]
+)
+def test_the_remedy_of_a_table_of_one_column_of_owners(make, convert):
+    owners, y = convert(np.arange(N)[:, None] // 2), TARGETS if make is numbers else LABELS
+    model = make(PrivacyAccountant(30.0, 1e-5, unit="owner"), epsilon=20.0)
+    with pytest.raises(ValueError, match=r"owners has shape \(650, 1\)") as error:
+        model.fit(TABLE, y, X_public=PublicData(PUBLIC_TABLE), owners=owners)
+    assert not model.accountant.entries()
+    remedy = re.search("owner id per row: (.*).$", str(error.value))[1]
+    column = eval(remedy, {"owners": owners})
+    model.fit(TABLE, y, X_public=PublicData(PUBLIC_TABLE), owners=column)
+
+
+def test_the_remedy_of_a_table_of_one_column_of_levels():
+    model = logistic(PrivacyAccountant({"low": 10.0, "high": 20.0}, 1e-5))
+    budgets = np.where(np.arange(N) % 2, "low", "high")[:, None]
+    with pytest.raises(ValueError, match=r"budgets has shape .*: budgets\.ravel\(\)\.$"):
+        model.fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE), budgets=budgets)
+    model.fit(TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE), budgets=budgets.ravel())
+
+
+@pytest.mark.parametrize("make", LINEAR)
+def test_names_of_no_column(make):
+    """The error lists those that there are."""
+    listed = r"\['age', 'pay', 'hours', 'visits'"
+    for settings in ({"bounds": {"aeg": (0, 1)}}, {"categories": {"aeg": ["a"]}}):
+        model = make(PrivacyAccountant(30.0, 1e-5), epsilon=20.0, **settings)
+        for ask in (
+            lambda model=model: model.fit(JOBS, LABELS, X_public=PublicData(PUBLIC_JOBS)),
+            lambda model=model: model.read_columns(PUBLIC_JOBS),
+        ):
+            with pytest.raises(ValueError, match=f"names.* 'aeg', which .*{listed}"):
+                ask()
+        assert not model.accountant.entries()
+    with pytest.raises(ValueError, match=f"bounds names 'aeg', .*{listed}"):
+        private_quantiles(
+            TABLE, accountant=PrivacyAccountant(1.0, 1e-5), bounds={"aeg": (0, 1)}, share=0.1
+        )

@@ -150,6 +150,23 @@ def test_fits_that_exceed_the_budget_score_nan():
         inside.fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+def test_reports_of_skore_fit_copies_too():
+    skore = pytest.importorskip("skore", reason="skore is not installed")
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    with pytest.raises(ValueError, match=REMEDY):
+        skore.CrossValidationReport(model(accountant=accountant), X, Y, splitter=3)
+    assert accountant.entries() == []
+    inside = model(accountant.epsilon_per_fit(3), accountant)
+    report = skore.CrossValidationReport(inside, X, Y, splitter=3)
+    entries = accountant.entries()
+    assert len({entry.scope_id for entry in entries}) == 3
+    assert all(json.loads(entry.note)["copy"] is True for entry in entries if entry.note != "{}")
+    assert "fitted as copies" in str(accountant.statement())
+    report.metrics.accuracy()  # exact, and outside of the guarantee, as the statement says
+    assert len(accountant.entries()) == len(entries)
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_pipeline_and_what_holds_a_fitted_model_make_no_copies():
     accountant = PrivacyAccountant(4.0, 1e-5)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot.costs._bit_move import BitMove, bit_move
 from secretballot.costs._divergence import exact_bit, gaussian_bound, worst_bit
-from secretballot.costs._exact_max import papernot_bound
 from secretballot.costs._game import Node, Play, interpolate_share, play_of
 from secretballot.costs._grid import (
     GaussianPairMove,
@@ -24,7 +23,7 @@ from secretballot.costs._grid import (
     ValueFunction,
     larger_value,
 )
-from secretballot.costs._law import Bound, LabelsMove, Move, NoisyBit, NoisyVector
+from secretballot.costs._law import LabelsMove, Move, NoisyBit, NoisyVector
 from secretballot.costs._orders import ORDERS, Floats, order_array
 
 #: Norm of a ballot that is clipped to tau.
@@ -56,7 +55,6 @@ class ClippedBits(LabelsMove):
     n_labels: int | None = None
     weight: float = 1.0
     ballots: int = 1
-    bound: Bound = "exact"
 
     @property
     def unit(self) -> float:
@@ -93,8 +91,6 @@ class ClippedBits(LabelsMove):
         """Bound the supremum over all gaps: the sum of the labels' worst cases."""
         at = order_array(orders)
         cap = gaussian_bound(float(np.sqrt(self.noisy_numbers_mu2)), at)
-        if self.bound == "papernot":
-            return cap
         few, many = moved_squares(self.tau, self.n_labels, self.norm).T
         size = _full(self.tau, self.norm)
         total = np.zeros((len(few), len(at)))
@@ -137,26 +133,20 @@ class ClippedBits(LabelsMove):
         for start in range(0, len(state), size):
             gaps, part = state[start : start + size], begun[start : start + size]
             cost = self._label_costs(gaps, part, self.ratio).sum(axis=1)
-            if self.bound == "exact":
-                ballot = np.zeros_like(cost)
-                for n_bits, ratio in self.single_ballot_bits(_SIZES):
-                    labels = self._label_costs(gaps, part, ratio)
-                    first = labels.shape[1] - n_bits
-                    if first > 0:
-                        labels = np.partition(labels, first, axis=1)[:, first:]
-                    np.maximum(ballot, labels.sum(axis=1), out=ballot)
-                cost = np.minimum(cost, 2 * self.ballots * ballot)
+            ballot = np.zeros_like(cost)
+            for n_bits, ratio in self.single_ballot_bits(_SIZES):
+                labels = self._label_costs(gaps, part, ratio)
+                first = labels.shape[1] - n_bits
+                if first > 0:
+                    labels = np.partition(labels, first, axis=1)[:, first:]
+                np.maximum(ballot, labels.sum(axis=1), out=ballot)
+            cost = np.minimum(cost, 2 * self.ballots * ballot)
             out[start : start + size] = np.minimum(cost, worst[start : start + size])
         return out
 
     def _label_costs(self, gaps: Floats, begun: NDArray[np.bool_], ratio: float) -> Floats:
         """Compute the Renyi cost of each label whose gap moves by `ratio` standard deviations."""
-        flat = gaps.reshape(-1)
-        if self.bound == "papernot":
-            pairs = np.stack([flat, np.zeros_like(flat)], axis=1)
-            costs = papernot_bound(pairs, self.sigma, ratio * self.sigma / float(np.sqrt(2)))
-        else:
-            costs = exact_bit(flat / (float(np.sqrt(2)) * self.sigma), ratio)
+        costs = exact_bit(gaps.reshape(-1) / (float(np.sqrt(2)) * self.sigma), ratio)
         return np.where(begun[..., None], costs.reshape(*gaps.shape, len(ORDERS)), 0.0)
 
 
@@ -343,7 +333,7 @@ class _BitBound(NamedTuple):
 
 def _bit_bound(move: ClippedBits) -> _BitBound | None:
     """Choose the bits that bound a row; None where the noisy sums are cheaper in a long plan."""
-    if move.n_labels is None or move.bound == "papernot":
+    if move.n_labels is None:
         return None
     bounds = [_BitBound(move.n_labels * move.ratio**2, move.n_labels, by_ballot=False)]
     if move.ballots == 1:

@@ -296,29 +296,21 @@ def _positive(values: Floats) -> Floats:
     return np.asarray(np.where(np.isnan(values), np.inf, np.maximum(values, 0.0)))
 
 
-def papernot_bound(
-    counts: Floats,
-    sigma: float,
-    weight: float = 1.0,
-    n_classes: int | None = None,
-) -> Floats:
+def papernot_bound(log_loss: Floats, sigma: float) -> Floats:
     """Compute the data-dependent bound of Papernot et al. for a noisy maximum, in one direction.
 
-    At most the data-independent a w^2/sigma^2. Votes and noise are divided by the `weight` of a
-    ballot (Boenisch et al., 2023, Corollary 1). Classes beyond the columns of `counts`, up to
-    `n_classes`, have no votes.
+    At most the data-independent a/sigma^2. `log_loss` bounds the log probability of each row that
+    the largest count does not win, for ballots of weight 1.
 
     Papernot, Song, Mironov, Raghunathan, Talwar and Erlingsson, "Scalable Private Learning with
-    PATE" (ICLR 2018): Proposition 7 (q) and Theorem 6 (A, B and the conditions).
+    PATE" (ICLR 2018): Theorem 6 (A, B and the conditions), with q = exp(`log_loss`).
     """
-    noise = sigma / weight
-    votes = np.asarray(counts, dtype=np.float64) / weight
-    log_q, orders = _log_losses(votes, noise, n_classes)[:, None], ORDERS
-    independent = orders / noise**2
+    log_q, orders = log_loss[:, None], ORDERS
+    independent = orders / sigma**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        mu2 = noise * np.sqrt(-log_q)
+        mu2 = sigma * np.sqrt(-log_q)
         mu1 = mu2 + 1
-        epsilon1, epsilon2 = mu1 / noise**2, mu2 / noise**2
+        epsilon1, epsilon2 = mu1 / sigma**2, mu2 / sigma**2
         valid = (
             (log_q < 0)
             & (orders <= mu1)
@@ -336,19 +328,6 @@ def papernot_bound(
         )
         bound = np.maximum(moment / (orders - 1), 0.0)
     return np.where(valid, np.minimum(bound, independent), independent)
-
-
-def _log_losses(votes: Floats, noise: float, n_classes: int | None) -> Floats:
-    """Bound the log probability q of each row that the largest count does not win."""
-    top = votes.argmax(axis=1)
-    behind = votes[np.arange(len(votes)), top][:, None] - votes
-    log_wins = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
-    log_wins[np.arange(len(votes)), top] = -np.inf
-    log_q = np.logaddexp.reduce(log_wins, axis=1)
-    if n_classes is not None and n_classes > votes.shape[1]:
-        unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
-        log_q = np.logaddexp(log_q, unseen + math.log(n_classes - votes.shape[1]))
-    return np.asarray(log_q)
 
 
 def max_log_probabilities(counts: Floats, sigma: float) -> Floats:

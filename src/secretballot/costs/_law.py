@@ -9,10 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from secretballot.costs._cost import RenyiCost
 from secretballot.costs._divergence import exact_bit, gaussian_bound, worst_bit
@@ -20,16 +21,8 @@ from secretballot.costs._exact_max import exact_level_max, exact_max, papernot_b
 from secretballot.costs._orders import ORDERS, Floats, order_array, order_index
 from secretballot.costs._worst_max import worst_max
 
-#: ``"exact"``: the divergence of the outcome. ``"papernot"``: the bound of published tables.
-Bound = Literal["exact", "papernot"]
-
 #: Largest number of classes whose costs are tabulated by gap.
 _MOST_CLASSES = 1_000
-
-
-def check_bound(bound: str) -> None:
-    if bound not in get_args(Bound):
-        raise ValueError(f"bound={bound!r} is unknown; use one of {', '.join(get_args(Bound))}.")
 
 
 class Move(ABC):
@@ -87,19 +80,13 @@ class NoisyBit(Move):
 
     scale: float
     shift: float
-    bound: Bound = "exact"
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Compute the supremum over all gaps."""
-        ratio = self.shift / self.scale
-        if self.bound == "papernot":
-            return gaussian_bound(ratio, order_array(orders))
-        return worst_bit(ratio, orders)
+        return worst_bit(self.shift / self.scale, orders)
 
     def exact(self, state: Floats) -> Floats:
         """Compute the cost at known gaps."""
-        if self.bound == "papernot":
-            return super().exact(state)
         return exact_bit(state / self.scale, self.shift / self.scale)
 
     def dominated_by(self, other: Move) -> bool:
@@ -161,7 +148,6 @@ class NoisyMax(Move):
     weight: float
     ballots: int = 1
     n_classes: int | None = None
-    bound: Bound = "exact"
 
     @property
     def ratio(self) -> float:
@@ -172,8 +158,6 @@ class NoisyMax(Move):
         """Compute the supremum over all counts."""
         if self.n_classes == 1:
             return np.zeros(len(order_array(orders)))
-        if self.bound == "papernot":
-            return gaussian_bound(float(np.sqrt(2)) * self.ratio, order_array(orders))
         if self.n_classes == 2:
             return worst_bit(float(np.sqrt(2)) * self.ratio, orders)
         return worst_max(self.ratio, orders)
@@ -183,9 +167,6 @@ class NoisyMax(Move):
         n_classes = state.shape[1] if self.n_classes is None else self.n_classes
         if n_classes == 1:
             return np.zeros((len(state), len(ORDERS)))
-        if self.bound == "papernot":
-            weight = self.weight * self.ballots
-            return papernot_bound(state, self.sigma, weight, n_classes=n_classes)
         if n_classes > max(state.shape[1], 2):
             return exact_level_max(state, n_classes, self.sigma, self.weight, self.ballots)
         voteless = np.zeros((len(state), n_classes - state.shape[1]))
@@ -214,18 +195,15 @@ class NoisyMax(Move):
         """Bound the cost at leads of 0, ..., `widest` ballots.
 
         Two classes: the exact cost. More: the published bound, with all other classes as far behind
-        as the second; in both directions (a neighbour's lead is smaller by 2) unless
-        ``bound="papernot"``.
+        as the second, in both directions (a neighbour's lead is smaller by 2).
         """
-        gaps = np.arange(widest + 1)
-        if self.n_classes == 2 and self.bound == "exact":
-            noise = float(np.sqrt(2)) * self.sigma
+        assert self.n_classes is not None
+        gaps, noise = np.arange(widest + 1), float(np.sqrt(2)) * self.sigma
+        if self.n_classes == 2:
             return exact_bit(gaps / noise, 2 / noise)
-        votes = np.zeros((len(gaps), self.n_classes or 0))
-        votes[:, 0] = gaps
-        published = papernot_bound(votes, self.sigma)
-        if self.bound == "papernot":
-            return published
+        with np.errstate(divide="ignore"):  # one class never loses
+            log_loss = log_ndtr(-gaps / noise) + np.log(self.n_classes - 1)
+        published = papernot_bound(log_loss, self.sigma)
         return np.asarray(np.maximum(published, published[np.maximum(gaps - 2, 0)]))
 
 

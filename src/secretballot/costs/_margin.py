@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from secretballot._base._errors import LedgerError
 from secretballot._base._objects import cached_property
 from secretballot.costs._confident_max import ConfidentMax
 from secretballot.costs._groups import EVERYONE
@@ -90,9 +91,15 @@ def dump_gap_records(records: list[GapRecord]) -> str:
 
 
 def load_gap_records(text: str) -> list[GapRecord]:
+    """Read records; LedgerError if they are of a kind that was removed."""
     records = []
     for record in json.loads(text):
         fields = dict(record["move"])
+        if fields.pop("bound", "exact") != "exact":
+            raise LedgerError(
+                "The ledger has votes that were charged by the bound of published tables, which "
+                "was removed, and only the version that wrote it publishes their epsilon."
+            )
         move = _MOVES[fields.pop("kind")](**fields)
         records.append(GapRecord(move, np.array(record["gap_counts"], dtype=np.int64)))
     return records

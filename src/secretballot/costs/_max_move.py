@@ -452,7 +452,7 @@ class MaxPlay(Play[NoisyMax]):
         # That several ballots move like one heavy ballot at worst is proven for Renyi divergences,
         # not for every convex V.
         move = self.move
-        return move.bound == "papernot" or (move.ballots > 1 and move.n_classes != 2)
+        return move.ballots > 1 and move.n_classes != 2
 
     @property
     def _is_bit(self) -> bool:

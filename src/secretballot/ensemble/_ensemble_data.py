@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_parties, shared_features
+from secretballot.ensemble._frozen_parties import check_parties, is_parties, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
 from secretballot.ensemble._private_labels import encode
@@ -38,6 +38,7 @@ from secretballot.tables._row_order import check_lengths, check_row_order
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._table_kinds import check_table_kinds
 from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._text_readers import check_text_reader
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -248,11 +249,14 @@ def read_pool(
     """Return the checked public rows, and the schema through which private rows are read."""
     if X_public is None:
         check_header(X, "X")
+        check_text_reader(ensemble.estimator, X, "X", "estimator")
         return None, None
     pool = as_rows(public_rows(X_public, X), "X_public")
     if X is not None:
         check_table_kinds(X, pool)
     check_pool(ensemble.estimator, pool, "X_public")
+    for learner in ensemble.estimator if is_parties(ensemble.estimator) else [ensemble.estimator]:
+        check_text_reader(learner, pool, "X_public", "estimator")
     names = column_names(pool)
     for name in ensemble.categories or ():
         if names is not None and name not in names:
@@ -263,4 +267,5 @@ def read_pool(
     check_file_columns(pool)
     schema = RowSchema.of(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
-    return schema.read(pool, "X_public").table, schema
+    pool = schema.read(pool, "X_public").table
+    return pool, schema.with_ranges(pool)

@@ -210,7 +210,14 @@ def _train(
         template = training_template(cast("Learner", ensemble.estimator))
         votes = train_teachers(template, data, randomness, counting, n_jobs)
     tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
-    tally.failures.check_any_success(multilabel=data.target.multilabel)
+    facts = data.facts
+    by_row = facts.split_by == "row" and facts.n_people is not None
+    tally.failures.check_any_success(
+        multilabel=data.target.multilabel,
+        X=data.X_public if data.X_public is not None else data.X,
+        public=data.X_public is not None,
+        n_rows=facts.plan.rows_per_teacher(facts.n_people or 0) if by_row else None,
+    )
     if data.parties is None and data.parts is None:
         fitted.teachers = [tally.trained[number] for number in sorted(tally.trained)]
     return tally
@@ -322,7 +329,7 @@ def _ask(
         else:
             votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.plan.groups)
         tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
-        tally.failures.check_any_success(multilabel=facts.target.multilabel)
+        tally.failures.check_any_success(multilabel=facts.target.multilabel, X=X)
     with progress.task("label rows") as task:
         released.append(labelling.release_labels(ensemble, mechanism, tally.votes))
         task.counts = _report_answers(progress, released[0], ensemble.accountant)

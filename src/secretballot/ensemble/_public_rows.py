@@ -15,6 +15,7 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
+from secretballot.tables._fitted_columns import validate_columns
 from secretballot.tables._frames import check_names, check_table, dense_columns
 from secretballot.tables._row_schema import RowSchema
 
@@ -137,7 +138,7 @@ def matching_rows(estimator: BaseEstimator, X: Rows, name: str) -> Any:
     table = as_rows(X, name)
     check_table(table, name, one_dimension=not hasattr(estimator, "n_features_in_"))
     try:
-        validate_data(estimator, table, reset=False, skip_check_array=True)
+        validate_columns(estimator, table, name, skip_check_array=True)
     except ValueError as error:
         if name == "X":
             raise

@@ -17,6 +17,7 @@ from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import model_of
 from secretballot.ensemble._private_labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
+from secretballot.measures._answers import check_no_complex
 from secretballot.measures._targets import check_column
 
 _OF_SETS = (
@@ -43,10 +44,22 @@ def _read_labels(y: Any) -> Any:
         return _indicators(table, table)
     _check_no_sets(y)
     _check_no_mixture(y)
+    check_no_complex(y, "y")
     y = _typed(column_or_1d(y, warn=True))
     _check_none_missing(y)
+    _check_no_other_objects(y)
     check_classification_targets(y)
     return y
+
+
+def _check_no_other_objects(y: NDArray[Any]) -> None:
+    """Refuse periods, intervals and other objects that are no labels."""
+    if y.dtype.kind == "O" and len(y) and not isinstance(y[0], str | bytes | Real):
+        kind = type(y[0]).__name__
+        raise ValueError(
+            f"Unknown label type: y holds objects ({kind}), and classes are texts, whole numbers "
+            f"or booleans. Pass y.astype(str), and texts in classes=. {NOT_FOR_PUBLICATION}"
+        )
 
 
 def _check_no_mixture(y: Any) -> None:

@@ -14,6 +14,7 @@ from secretballot._base._view import visible
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import NO_BALLOT, Target, as_target
+from secretballot.ensemble._text_remedies import few_texts_remedy, text_remedy
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._row_independence import apply_in_halves
 
@@ -31,12 +32,6 @@ class ConstantTeacher:
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         return self.predict(X).astype(np.float64)
 
-
-#: Remedy for teachers that take numbers alone.
-_TEXTS_REMEDY = (
-    "For texts, categories, dates and missing cells take make_table_pipeline(estimator, X_public), "
-    "of secretballot.ensemble. "
-)
 
 #: Remedy for a classifier of one class a row that was to learn labels.
 _LABELS_REMEDY = (
@@ -77,8 +72,19 @@ class Failures:
             min(first, default=(-1, "")),
         )
 
-    def check_any_success(self, *, multilabel: bool = False) -> None:
-        """Raise ValueError if no teacher could be trained, or none could answer any row."""
+    def check_any_success(
+        self,
+        *,
+        multilabel: bool = False,
+        X: Rows | None = None,
+        public: bool = True,
+        n_rows: int | None = None,
+    ) -> None:
+        """Raise ValueError if no teacher could be trained, or none could answer any row.
+
+        Remedies depend on the kind of `X`, on its cells if it is public, and on the rows of a
+        teacher.
+        """
         if self.untrained < self.n_teachers and (
             not self.n_ballots or self.by_rule < self.n_ballots
         ):
@@ -88,7 +94,7 @@ class Failures:
             + ("be trained" if self.untrained == self.n_teachers else "answer any row")
             + ". No label was released or paid for. "
             + multilabel * _LABELS_REMEDY
-            + ("could not convert string" in self._first_error) * _TEXTS_REMEDY
+            + self._text_remedy(X, public, n_rows)
             + self._first_error
         )
 
@@ -107,6 +113,12 @@ class Failures:
                 f"{' and '.join(parts)}: for them a public rule votes{share}, by the teacher's "
                 f"number. {self._first_error}"
             )
+
+    def _text_remedy(self, X: Rows | None, public: bool, n_rows: int | None) -> str:
+        if "could not convert string" in self._first_error:
+            return text_remedy(X, public=public)
+        pruned = any(text in self._first_error for text in ("than min_df", "After pruning"))
+        return few_texts_remedy(n_rows) if pruned else ""
 
     @property
     def _first_error(self) -> str:

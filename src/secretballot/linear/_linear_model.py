@@ -43,6 +43,7 @@ from secretballot.linear.features import (
     Features,
     Floats,
     TransformedRows,
+    UnknownCells,
     declared_bins,
     declared_readings,
     public_readings,
@@ -57,8 +58,10 @@ from secretballot.linear.input import (
 )
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
 from secretballot.measures._score_methods import PrivatePredictor
+from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
 from secretballot.tables._copies import CopiedMixin, check_copy
+from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers
 
 
@@ -340,7 +343,11 @@ class LinearModel(
         if isinstance(self._public_features, TransformedRows):
             features = self._public_features.with_calls(self._row_schema, rows_per_call)
             public._public_features, calls = features, features.calls
-        return PrivatePredictor(self._row_schema, public._answer_private, calls)
+        cells, schema, unknown = None, self._row_schema, self._unknown_cells
+        if unknown is not None:
+            count = partial(_count_cells, schema, unknown)
+            cells = CellCounts(count, unknown.warn_counts)
+        return PrivatePredictor(schema, public._answer_private, calls, cells)
 
     def _answer_private(self, table: ArrayLike) -> RowAnswers:
         """Predict private rows, each from its own cells."""
@@ -350,3 +357,7 @@ class LinearModel(
             features = self._public_features.transform_private(table)
             failed = np.zeros(features.shape[0], dtype=bool)
         return RowAnswers(self._predict_scores(self._table_scores(table, features)), failed)
+
+
+def _count_cells(schema: RowSchema, unknown: UnknownCells, X: ArrayLike) -> Floats:
+    return unknown.count(schema.read(X).table)

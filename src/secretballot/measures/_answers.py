@@ -60,17 +60,25 @@ def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str
         )
 
 
-def check_known_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> None:
+def check_known_predictions(
+    y_true: ArrayLike, y_pred: ArrayLike, classes: ArrayLike | None = None
+) -> None:
     """Refuse predictions half of which, or all, are none of the labels; warn of some.
 
     They are coded or spelt otherwise. Beside a single label any prediction may be wrong honestly.
+    Labels are those in `y_true`, or the classes of a confusion matrix.
     """
-    known, cells = _as_table(y_true, "y_true").ravel(), _as_table(y_pred, "y_pred").ravel()
+    known = _as_table(y_true if classes is None else classes, "y_true").ravel()
+    cells = _as_table(y_pred, "y_pred").ravel()
     n, n_foreign = len(cells), int((codes_of(cells, known) < 0).sum())
-    is_single = len(_codes(known)) < 2
+    is_single = len(_codes(known)) < 2 and classes is None
     what = (
         "in y_pred are none of the labels in y_true, and count as wrong answers. Give both in the "
         "same words and codes."
+        if classes is None
+        else "in y_pred are none of the classes, and in no cell of the matrix: the accuracy counts "
+        "them as wrong answers, and recalls leave them out. Give y_pred in the words and codes of "
+        "classes=, or name all that may be predicted."
     )
     if n_foreign == n or (2 * n_foreign >= n and not is_single):
         raise ValueError(
@@ -80,13 +88,13 @@ def check_known_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> None:
         warn(f"{n_foreign:,} of {n:,} predictions {what} {NOT_FOR_PUBLICATION}")
 
 
-def check_no_fractions(labels: ArrayLike, name: str) -> None:
+def check_no_fractions(labels: ArrayLike, name: str, answer: str = "score_private") -> None:
     """Refuse labels that are mostly fractions, hardly classes; a few are wrong answers."""
     cells = _as_table(labels, name).ravel().tolist()
     n_fractions = sum(isinstance(cell, float) and cell % 1 > 0 for cell in cells)
     if 2 * n_fractions > len(cells):
         raise ValueError(
-            f"{name} holds numbers with fractions, and score_private compares classes, which are "
+            f"{name} holds numbers with fractions, and {answer} compares classes, which are "
             "right only where they are equal. Take regression_score_private for numbers, or "
             f"give the classes as texts. Nothing was spent. {NOT_FOR_PUBLICATION}"
         )
@@ -125,7 +133,7 @@ def count_foreign(
 
 
 def check_foreign_labels(
-    counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]]
+    counts: NDArray[np.intp], classes: NDArray[Any] | list[NDArray[Any]], name: str = "y"
 ) -> None:
     """Refuse missing labels, and columns with mostly labels of no class; warn of a few.
 
@@ -135,18 +143,18 @@ def check_foreign_labels(
     *n_others, n_missing, n_rows = counts.tolist()
     if n_missing:
         raise ValueError(
-            "y contains NaN or None: Every row needs a label. Leave rows without one out of X and "
-            f"y. Nothing was spent. {NOT_FOR_PUBLICATION}"
+            f"{name} contains NaN or None: Every row needs a label. Leave rows without one out of "
+            f"X and {name}. Nothing was spent. {NOT_FOR_PUBLICATION}"
         )
     for n_foreign, names in zip(n_others, classes, strict=False):
         if 2 * n_foreign > n_rows:
             raise ValueError(
-                f"most labels in y are none of the classes {names.tolist()!r} that the model "
+                f"most labels in {name} are none of the classes {names.tolist()!r} that the model "
                 f"predicts. {_FOREIGN} Nothing was spent. {NOT_FOR_PUBLICATION}"
             )
         if n_foreign > _FEW_FOREIGN * n_rows:
             warn(
-                f"{n_foreign:,} of {n_rows:,} labels in y are none of the classes "
+                f"{n_foreign:,} of {n_rows:,} labels in {name} are none of the classes "
                 f"{names.tolist()!r} that the model predicts. {_FOREIGN} {NOT_FOR_PUBLICATION}"
             )
 
@@ -171,11 +179,26 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     if issparse(labels):
         return np.asarray(cast("csr_array", labels).toarray())
     table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)
+    check_no_complex(table, name)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
             f"{name} has shape {table.shape}; give (n_rows,) labels, or (n_rows, n_labels)."
         )
     return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table
+
+
+def check_no_complex(labels: Any, name: str) -> None:
+    """Refuse labels that are all complex numbers."""
+    table = np.asarray(labels)
+    if table.size and all(map(_is_complex, table.ravel())):
+        raise ValueError(
+            f"Complex data not supported: {name} holds complex numbers, and labels are texts, "
+            f"whole numbers or booleans. {NOT_FOR_PUBLICATION}"
+        )
+
+
+def _is_complex(label: object) -> bool:
+    return isinstance(label, complex | np.complexfloating)
 
 
 def _as_objects(labels: Any) -> NDArray[np.object_]:

@@ -14,7 +14,14 @@ from secretballot._base._objects import cached_property
 from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.measures._answers import check_label_types, class_codes
+from secretballot.measures._answers import (
+    check_foreign_labels,
+    check_known_predictions,
+    check_label_types,
+    check_no_fractions,
+    class_codes,
+    count_foreign,
+)
 from secretballot.measures._intervals import (
     Interval,
     mean_interval,
@@ -147,9 +154,11 @@ def confusion_private(
         The budget of the private rows. Its relation is ``"replace"``.
     y_true : array-like of shape (n_rows,)
         Private labels. Rows of a class that is not in `classes` are in no cell: the accuracy counts
-        them as wrong answers, and recalls leave them out.
+        them as wrong answers, and recalls leave them out. Most of them are refused, and so are
+        missing labels.
     y_pred : array-like of shape (n_rows,)
-        As for `score_private`.
+        As for `score_private`. Predictions that are none of the classes are in no cell: half of
+        them are refused, and some are warned of.
     classes : array-like of shape (n_classes,)
         The public list of classes, in any order, never the classes that occur in private rows.
     owners, epsilon, share, sigma, level, random_state
@@ -189,6 +198,9 @@ def confusion_private(
         )
     for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         check_label_types(labels, names, (name, "classes"))
+        check_no_fractions(labels, name, "confusion_private")
+    check_foreign_labels(count_foreign(y_true, names), names, "y_true")
+    check_known_predictions(y_true, y_pred, names)
     scored = TableScores(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
     return release_confusion(accountant, scored, names, noise, random_state)
 

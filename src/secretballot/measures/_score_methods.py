@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._sklearn_compat import ShortParameterErrors, _num_samples
 from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
-from secretballot.measures._scored_rows import PartScores, ScoredRows, TableScores
+from secretballot.measures._scored_rows import CellCounts, PartScores, ScoredRows, TableScores
 from secretballot.tables._frames import check_table
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
@@ -38,6 +38,7 @@ class PrivatePredictor(NamedTuple):
     #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any
+    cells: CellCounts | None = None  # for warnings of rows in parts
     warns: bool = False  # of cells that can't be read; False if `answer` does
 
     @property
@@ -113,7 +114,8 @@ class ScoreMethods(ShortParameterErrors):
                     "parts are found by name."
                 )
             _warn_slow(predictor, rows_per_call, None)
-            return PartScores.of(X, [str(name) for name in schema.names], predict, predictor.note)
+            names = [str(name) for name in schema.names]
+            return PartScores.of(X, names, predict, predictor.note, predictor.cells)
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         if y is None:

@@ -28,6 +28,14 @@ ScoreSums = Callable[[ArrayLike, ArrayLike, People], Floats]
 Predict = Callable[[ArrayLike], ArrayLike]
 
 
+@dataclass(frozen=True)
+class CellCounts:
+    """Counts of cells that a model can't read, or does not know; it holds nothing private."""
+
+    count: Callable[[ArrayLike], Floats]  # of rows with the columns of the model
+    warn: Callable[[Floats], None]  # by the counts of all rows
+
+
 class ScoredRows(ABC):
     """Private rows and predictions for them."""
 
@@ -90,6 +98,7 @@ class PartScores(ScoredRows):
     targets: str | list[str]
     predict: Predict  # holds nothing private
     note: Mapping[str, object]
+    cells: CellCounts | None = None
 
     @classmethod
     def of(
@@ -98,10 +107,11 @@ class PartScores(ScoredRows):
         columns: list[str],
         predict: Predict,
         note: Mapping[str, object],
+        cells: CellCounts | None,
     ) -> PartScores:
         names = [*parts.check_columns(columns), *parts.targets]
         buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
-        return cls(buckets, columns, parts.y, predict, note)
+        return cls(buckets, columns, parts.y, predict, note, cells)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -113,8 +123,14 @@ class PartScores(ScoredRows):
 
     def sum(self, function: ScoreSums) -> Floats:
         """Add up the sums of all buckets, in any order: they are exact."""
-        compute = partial(_bucket_sums, function, self.columns, self.targets, self.predict, self.n)
-        return np.asarray(sum(self.buckets.map_rows(compute)))
+        count = None if self.cells is None else self.cells.count
+        compute = partial(
+            _bucket_sums, function, self.columns, self.targets, self.predict, count, self.n
+        )
+        sums, counts = zip(*self.buckets.map_rows(compute), strict=True)
+        if self.cells is not None:  # workers warn of nothing: others read their logs
+            self.cells.warn(np.asarray(sum(counts)))
+        return np.asarray(sum(sums))
 
     def refuse_foreign_labels(self, classes: Classes) -> None:
         targets = self.targets
@@ -130,10 +146,12 @@ def _bucket_sums(
     columns: list[str],
     targets: str | list[str],
     predict: Predict,
+    count: Callable[[ArrayLike], Floats] | None,
     n: int,
     rows: BucketRows,
-) -> Floats:
+) -> tuple[Floats, Floats]:
     people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
-    predicted = predict(rows.frame[columns])
+    table = rows.frame[columns]
+    predicted, counts = predict(table), np.zeros(1) if count is None else count(table)
     with target_errors(targets):
-        return function(rows.frame[targets], predicted, people)
+        return function(rows.frame[targets], predicted, people), counts

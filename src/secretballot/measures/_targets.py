@@ -26,6 +26,11 @@ _DAYS = {
         "(pandas.to_datetime({0}, utc=True) - pandas.Timestamp('2020-01-01', tz='UTC')) / "
         "pandas.Timedelta(days=1)",
     ),
+    "P": (
+        "periods",
+        "(pandas.PeriodIndex({0}).to_timestamp() - pandas.Timestamp('2020-01-01')) / "
+        "pandas.Timedelta(days=1)",
+    ),
     "m": ("durations", "pandas.to_timedelta({0}) / pandas.Timedelta(days=1)"),
 }
 
@@ -67,6 +72,8 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
         present = [cell for cell in np.ravel(cells) if not is_missing(cell)]
         kinds = [of for of, types in _TYPES.items() if any(isinstance(c, types) for c in present)]
         kind = next(iter(kinds), kind)
+        if any(hasattr(cell, "start_time") for cell in present):
+            kind = "P"
     if kind in _DAYS:
         what, days = _DAYS[kind]
         raise ValueError(
@@ -96,8 +103,8 @@ def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     except Exception as error:
         reason = str(error).split("\n", 1)[0] if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{reason or f'{name} holds what is no number.'} Every row needs one finite number; "
-            f"leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
+            f"{reason.rstrip('.') or f'{name} holds what is no number'}. Every row needs one "
+            f"finite number; leave rows without one out of X and {name}. {NOT_FOR_PUBLICATION}"
         ) from None
     return numbers
 

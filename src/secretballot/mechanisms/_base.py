@@ -15,7 +15,7 @@ from secretballot._base._numbers import check_integer, check_number, check_unmas
 from secretballot._base._objects import public_name
 from secretballot.costs._cost import RenyiCost
 from secretballot.costs._groups import EVERYONE
-from secretballot.costs._law import Law, check_bound, realised_cost, worst_case_cost
+from secretballot.costs._law import Law, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting
 
 #: Neighbouring relations: one unit of privacy is replaced, or added or removed.
@@ -67,8 +67,6 @@ def check_fields(mechanism: Any) -> None:
     if "delta_t" in values:
         check_number("delta_t", values["delta_t"], above=0, below=0.5)
     check_choice("relation", values.get("relation", "replace"), get_args(Relation))
-    if "bound" in values:
-        check_bound(values["bound"])
     if "weight" in values:
         check_number("weight", values["weight"], above=0, per_level=True)
     if "ballots" in values:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._errors import warn
 from secretballot._base._numbers import check_number
 from secretballot.costs._clipped_bits import ClippedBits, Norm, clipped_weight
-from secretballot.costs._law import Bound, Law, NoisyBit, Step
+from secretballot.costs._law import Law, NoisyVector, Step
 from secretballot.mechanisms._base import (
     ROUNDING,
     BallotThreshold,
@@ -116,7 +116,6 @@ class LabelVoting(Mechanism):
     sigma_threshold: float | None = field(default=None)
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
     ballot_threshold: BallotThreshold = field(default=None)
 
     multilabel: ClassVar[bool] = True
@@ -131,7 +130,7 @@ class LabelVoting(Mechanism):
             )
 
     def _vote(self, n_votes: float | None = None) -> GNMax:
-        vote = GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
+        vote = GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots)
         if self.threshold is None or self.sigma_threshold is None:
             return vote
         return ConfidentGNMax(
@@ -143,7 +142,7 @@ class LabelVoting(Mechanism):
 
 
 #: Law of a row with any number of labels: it reveals everything.
-_UNBOUNDED_LAW = (Step("labels", NoisyBit(scale=1.0, shift=math.inf, bound="papernot")),)
+_UNBOUNDED_LAW = (Step("labels", NoisyVector(ratio=math.inf)),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +167,7 @@ class BinaryVoting(LabelVoting):
         Labels that depend on others, by column number, with the parent or parents of each. A label
         with an absent parent is absent. A label with an unanswered parent, and no absent one, is
         unanswered. Neither its threshold nor its vote is executed then.
-    weight, ballots, bound
+    weight, ballots
         As for `GNMax`; charges of labels are composed.
     ballot_threshold : float or sequence of float, default=None
         Probability from which on a voter's ballot calls a label present, for all labels or for
@@ -318,9 +317,6 @@ class TauVoting(LabelVoting):
         Standard deviation of the noise on the larger number; with `threshold` only.
     weight, ballots
         As for `GNMax`.
-    bound : {"exact", "papernot"}, default="exact"
-        Charge: for the bits that are released ("exact"), or for the noisy sums behind them and, on
-        known votes, the published bound per label ("papernot").
     ballot_threshold
         As for `BinaryVoting`.
     max_positives : int, default=None
@@ -377,7 +373,6 @@ class TauVoting(LabelVoting):
             n_votes=self.n_votes,
             weight=self.weight,
             ballots=self.ballots,
-            bound=self.bound,
         )
 
     def counting(self, n_columns: int) -> Counting:
@@ -387,9 +382,7 @@ class TauVoting(LabelVoting):
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy bits of all labels as one step, and those of thresholds as another."""
-        bits = partial(
-            ClippedBits, tau=self.tau, norm=self.norm, n_labels=n_columns, bound=self.bound
-        )
+        bits = partial(ClippedBits, tau=self.tau, norm=self.norm, n_labels=n_columns)
         laws: dict[str, Law] = {}
         for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items():
             vote = Step("labels", bits(sigma=self.sigma, weight=weight, ballots=ballots))

@@ -14,7 +14,7 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._numbers import check_integer
 from secretballot.costs._confident_max import ConfidentMax
 from secretballot.costs._integer_moves import IntegerBit, IntegerCounts, IntegerMax
-from secretballot.costs._law import Bound, Law, NoisyBit, NoisyMax, Step
+from secretballot.costs._law import Law, NoisyBit, NoisyMax, Step
 from secretballot.costs._noise import draw_skellam
 from secretballot.mechanisms._base import (
     MAX_BALLOTS,
@@ -46,10 +46,6 @@ class GNMax(Mechanism):
     ballots : int or dict of str to int, default=1
         Number of ballots that one row (or owner) can move: the number of teachers trained on it.
         Per privacy level where that differs.
-    bound : {"exact", "papernot"}, default="exact"
-        Charge of a row: the exact divergence of its outcome, or the bound of Papernot et al.
-        (2018), which reproduces published tables. In the worst case that is never less; on known
-        votes it covers only one direction between neighbours.
 
     References
     ----------
@@ -67,13 +63,12 @@ class GNMax(Mechanism):
     sigma: float
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
 
     scalable: ClassVar[bool] = True
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one vote a row, for each privacy group's weight."""
-        vote = partial(NoisyMax, sigma=self.sigma, n_classes=n_columns, bound=self.bound)
+        vote = partial(NoisyMax, sigma=self.sigma, n_classes=n_columns)
         return {
             group: (Step("vote", vote(weight=weight, ballots=ballots)),)
             for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items()
@@ -111,12 +106,12 @@ class ConfidentGNMax(GNMax):
         Standard deviation of the noise on the largest count.
     threshold : float
         Noisy number of votes from which on a row is answered.
-    weight, ballots, bound
+    weight, ballots
         As for `GNMax`.
     n_votes : float, default=None
         Sum of every row's counts (ballots, or their weights), a public number; rows with another
         sum are refused. A row of two classes is then charged as a whole: winner or no answer. With
-        three or more classes, and for ``bound="papernot"``, costs are as without it.
+        three or more classes costs are as without it.
 
     Notes
     -----
@@ -149,13 +144,13 @@ class ConfidentGNMax(GNMax):
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the threshold bit and, after it, GNMax's vote; or both as one move."""
-        if self.n_votes is not None and n_columns == 2 and self.bound == "exact":
+        if self.n_votes is not None and n_columns == 2:
             return self._laws_of_whole_rows(self.n_votes)
         laws: dict[str, Law] = {}
         for group, (vote,) in super().laws(n_columns).items():
             weight, ballots = pair_by_group(self.weight, self.ballots)[group]
             # The largest count moves by no more than its ballots.
-            bit = NoisyBit(scale=self.sigma_threshold, shift=weight * ballots, bound=self.bound)
+            bit = NoisyBit(scale=self.sigma_threshold, shift=weight * ballots)
             laws[group] = (Step("threshold", bit), replace(vote, after="threshold"))
         return laws
 

@@ -41,7 +41,7 @@ class PowersetVoting(LabelVoting):
         begun pays for that bit, and only answered rows for the vote. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the largest count; with `threshold` only.
-    weight, ballots, bound
+    weight, ballots
         As for `GNMax`.
     ballot_threshold
         As for `BinaryVoting`.

@@ -27,6 +27,7 @@ from secretballot.quantification._bag_types import (
 )
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._class_ratio_mixin import BagInputMixin
+from secretballot.tables._fitted_columns import validate_columns
 
 
 class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
@@ -96,7 +97,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         bags = list_bags(X)
         stacked = _stack_raw(bags)
-        validate_data(self, bags[0], reset=False, skip_check_array=True)
+        validate_columns(self, bags[0], "bag", skip_check_array=True)
         with warnings.catch_warnings():
             # The transformer's own warnings of the same.
             for words in ("has feature names", "does not have valid feature names"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -98,6 +99,12 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
             table = dense_columns(bag)
             matrix = check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as error:
+            if is_about_texts(error):
+                raise ValueError(
+                    f"bag {number} holds texts, and a bag is a table of numbers, with a row for "
+                    "each instance. Begin with a step that reads them: PerBag(TableEncoder()) of "
+                    "secretballot.ensemble for tables, PerBag(TfidfVectorizer()) for texts."
+                ) from None
             raise ValueError(
                 f"bag {number}: {error} A bag is a table of numbers, with a row for each instance; "
                 "PerBag lifts transformers, such as a vectorizer of texts, to bags."
@@ -117,6 +124,26 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
     if len({sparse.issparse(bag) for bag in bags}) > 1:
         raise ValueError("some bags are sparse and some are not; make them all of one kind.")
     return bags
+
+
+def is_about_texts(error: ValueError) -> bool:
+    """Return True for an error of NumPy about texts that are no numbers, which quotes one."""
+    return "could not convert string" in str(error)
+
+
+@contextmanager
+def no_texts() -> Iterator[None]:
+    """Name the remedy for instances that hold texts, and quote none."""
+    try:
+        yield
+    except ValueError as error:
+        if not is_about_texts(error):
+            raise
+        raise ValueError(
+            "X holds texts, and instances are rows of numbers. Encode them first, "
+            "encoder = TableEncoder().fit(X) of secretballot.ensemble, and give "
+            "encoder.transform(X), in predictions too."
+        ) from None
 
 
 def check_magnitude(name: str, X: Matrix, scaler: str) -> None:

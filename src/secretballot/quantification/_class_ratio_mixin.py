@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_input import bag_names, check_bags, list_bags
@@ -22,6 +22,7 @@ from secretballot.quantification._bag_types import (
 )
 from secretballot.quantification._label_proportions import LabelProportions, check_proportions
 from secretballot.quantification._published_proportions import PublishedProportions
+from secretballot.tables._fitted_columns import validate_columns
 
 
 def read_training_bags(
@@ -114,7 +115,7 @@ class ClassRatioMixin(BagInputMixin):
         check_is_fitted(self)
         raw = list_bags(X)
         bags = check_bags(raw)
-        validate_data(self, raw[0], reset=False, skip_check_array=True)
+        validate_columns(self, raw[0], "bag", skip_check_array=True)
         return bags
 
     def score(

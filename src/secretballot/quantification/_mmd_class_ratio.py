@@ -42,6 +42,7 @@ from secretballot.quantification.ratios import (
     fit_ratios,
     warn_of_misfit_groups,
 )
+from secretballot.tables._fitted_columns import validate_columns
 
 #: Bandwidths to try, as multiples of the median heuristic; doubling makes each kernel the square
 #: of the previous one. Best in our measurements were 4 to 8.
@@ -212,7 +213,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     ) -> None:
         first_bag, bags, proportions = read_training_bags(X, y, covariance)
         if not first:
-            validate_data(self, first_bag, reset=False, skip_check_array=True)
+            validate_columns(self, first_bag, "bag", skip_check_array=True)
             proportions = self._proportions.append(proportions)
         proportions.check_full_rank()
         # The last fit is kept until everything has been checked.

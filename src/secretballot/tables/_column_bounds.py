@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from secretballot._base._numbers import quoted
 from secretballot.tables._cells import read_days, read_numbers
 
+#: Columns that an error lists.
+_MOST_NAMED = 20
+
 Bounds = Mapping[Hashable, tuple[float, float]]
 
 
@@ -25,7 +28,10 @@ def read_bounds(
     by_column = _bounds_by_column(bounds, names)
     for name in by_column:
         if name not in names:
-            raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
+            raise ValueError(
+                f"bounds names {name!r}, which is no column of numbers of X. These are "
+                f"{list(names)[:_MOST_NAMED]!r}."
+            )
     return {name: _checked_pair(name, by_column[name]) for name in names if name in by_column}
 
 

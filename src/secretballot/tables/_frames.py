@@ -54,6 +54,8 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
     """Refuse tables of other libraries, and a single row without its table."""
     shape = getattr(X, "shape", ())
     _check_kind(X, name)
+    if isinstance(X, list | tuple):
+        shape = (len(X), *row_shape(X))
     if getattr(getattr(X, "dtype", None), "names", None):
         raise ValueError(
             f"{name} is a structured array, whose rows are single cells. Pass a data frame of its "

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,16 @@ LIKE_IDS = "case, in spaces at their ends, or in forms of Unicode"
 _HIDDEN = frozenset("\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
+def one_column(name: str, values: Any) -> str:
+    """Return the remedy for a table of one column that is to be a column; "" for other tables."""
+    if np.shape(values)[1:] != (1,):
+        return ""
+    if hasattr(values, "columns"):
+        return f": {name}[{next(iter(values.columns))!r}]"
+    is_list = isinstance(values, list | tuple)
+    return f": [row[0] for row in {name}]" if is_list else f": {name}.ravel()"
+
+
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
@@ -43,7 +54,9 @@ def check_owners(owners: ArrayLike, n_rows: int) -> None:
         )
     shape = np.asarray(owners, dtype=object).shape
     if len(shape) != 1:
-        raise ValueError(f"owners has shape {shape}; give one owner id per row.")
+        raise ValueError(
+            f"owners has shape {shape}; give one owner id per row{one_column('owners', owners)}."
+        )
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,15 @@ from secretballot.tables._frames import (
     public_table,
     row_shape,
 )
+from secretballot.tables._number_ranges import FEWEST_ROWS, MOST_SHARE, NumberRanges, shorten
 
 #: Largest numbers of rows and of cells of a sample.
 _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
-#: Fewest rows whose misfits are warned of, the share of a column's cells, and most columns named.
-_FEWEST_ROWS, _MOST_SHARE, _MOST_WARNED = 20, 0.5, 10
+#: What numbers out of range mean, and the remedy.
+FAR_WORDS = (
+    "The public rows of the fit show nothing there. Give columns in the units of the fit, and "
+    "missing cells as NaN."
+)
 
 
 class ReadRows(NamedTuple):
@@ -58,6 +62,7 @@ class RowSchema:
     shape: tuple[int, ...]  # of a row
     sample: Any = None  # of the public rows, as read; None if only kinds were declared
     fitted: bool = False  # True for a fitted model, whose rows come without X_public: for errors
+    ranges: NumberRanges | None = None  # of the public rows, for warnings
 
     @classmethod
     def of(
@@ -120,11 +125,21 @@ class RowSchema:
     def of_fitted(self) -> RowSchema:
         return replace(self, fitted=True)
 
+    def with_ranges(self, X_public: Any) -> RowSchema:
+        """Take the ranges of public rows, as read, of which answers warn."""
+        if not self.container or len(self.shape) != 1 or issparse(X_public):
+            return self
+        kinds = [column.kind for column in self.columns]
+        kinds = kinds * self.shape[0] if self.container == "numbers" else kinds
+        return replace(self, ranges=NumberRanges.of(X_public, self.names, kinds))
+
     def named_like(self, X: ArrayLike) -> RowSchema:
         """Take the names of private columns, which are public, where public rows have none."""
         if self.names is not None or len(self.shape) != 1:
             return self
-        return replace(self, names=column_names(X))
+        names = column_names(X)
+        ranges = None if self.ranges is None else replace(self.ranges, names=names)
+        return replace(self, names=names, ranges=ranges)
 
     @property
     def left_out(self) -> dict[Any, int]:
@@ -193,7 +208,7 @@ class RowSchema:
         """
         table, misfits = self.read(X, name)
         if warns:
-            self._warn_misfits(misfits, name)
+            self.warn_counts(self._counts(table, misfits), name)
         if self.names is None and len(self.shape) == 1:
             check_names((), X, name)
         if not self.shape and self.container and self.columns[0].kind == "text":
@@ -211,22 +226,44 @@ class RowSchema:
                 )
         return table
 
-    def _warn_misfits(self, misfits: Mapping[Any, NDArray[np.bool_]], name: str) -> None:
-        """Warn of columns most of whose cells are missing or can't be read."""
-        by_name = self.names is not None and self.container in ("numbers", "objects")
+    def count_cells(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Count rows, and the misfits and far numbers of each column, to add up parts."""
+        return self._counts(*self.read(X))
+
+    def _counts(self, table: Any, misfits: Mapping[Any, NDArray[np.bool_]]) -> NDArray[np.float64]:
+        keys = self._keys()
+        counts = [float(misfits[key].sum()) if key in misfits else 0.0 for key in keys]
+        far = np.zeros(len(keys))
+        if self.ranges is not None and not issparse(table):
+            far = self.ranges.count(table)
+        return np.concatenate([[_num_samples(table)], counts, far])
+
+    def _keys(self) -> list[Any]:
+        """Return the keys of misfits, in the order of columns."""
+        if self.container == "numbers":
+            return list(range(int(np.prod(self.shape))))
+        return [column.name for column in self.columns]
+
+    def warn_counts(self, counts: NDArray[np.float64], name: str = "X") -> None:
+        """Warn of columns most of whose cells are missing, can't be read, or are out of range."""
+        n_rows = counts[0]
+        if n_rows < FEWEST_ROWS:
+            return
+        misfits, far = np.split(counts[1:] / n_rows, 2)
+        keys = self._keys() if self.names is None or len(self.shape) != 1 else self.names
         most = [
-            f"{(self.names[key] if by_name and self.names else key)!r} ({percent(rows.mean())})"
-            for key, rows in misfits.items()
-            if len(rows) >= _FEWEST_ROWS and rows.mean() > _MOST_SHARE
+            f"{keys[at]!r} ({percent(misfits[at])})"
+            for at in np.flatnonzero(misfits > MOST_SHARE).tolist()
         ]
         if most:
-            others = f", and {len(most) - _MOST_WARNED} more" if len(most) > _MOST_WARNED else ""
             warn(
                 f"most cells of {name} are missing, can't be read, or are none of the categories "
-                f"of the fit in {', '.join(most[:_MOST_WARNED])}{others}. Answers take all such "
+                f"of the fit in {', '.join(shorten(most))}. Answers take all such "
                 "cells of a column for the same. Spell, code and convert columns as for the fit. "
                 f"If {name} is private, so is this warning."
             )
+        if self.ranges is not None:
+            self.ranges.warn_shares(far, FAR_WORDS)
 
     def _table(self, cells: list[NDArray[Any]]) -> Any:
         if self.container in ("pandas", "polars"):

@@ -9,7 +9,13 @@ from scipy.sparse import issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot.tables._cells import missing_cells, read_numbers
-from secretballot.tables._frames import as_table, columns_of, container_kind, row_shape
+from secretballot.tables._frames import (
+    as_table,
+    column_names,
+    columns_of,
+    container_kind,
+    row_shape,
+)
 
 _REMEDY = (
     "Give both as they are before any step, with the steps inside of the estimator, such as "
@@ -32,7 +38,8 @@ def check_table_kinds(X: Any, X_public: Any) -> None:
         mark = f" {NOT_FOR_PUBLICATION}" if isinstance(X, list | tuple) else ""
         raise ValueError(
             f"X and X_public are tables of two kinds: X is {_described(X)}, and X_public is "
-            f"{_described(X_public)}. Nothing was released or spent. {_REMEDY}{mark}"
+            f"{_described(X_public)}. Nothing was released or spent. "
+            f"{_column_remedy(X, 'X') or _column_remedy(X_public, 'X_public') or _REMEDY}{mark}"
         )
     if kinds[1] != "numbers" or kinds[0] == "numbers":
         return
@@ -50,10 +57,25 @@ def check_table_kinds(X: Any, X_public: Any) -> None:
             )
 
 
+def _column_remedy(table: Any, name: str) -> str:
+    """Return the remedy where a table stands beside a single column; "" if this is none."""
+    kind = container_kind(table, name)
+    if kind not in ("pandas", "polars", "objects"):
+        return ""
+    names = column_names(table)
+    column = f"{name}[:, 0]" if names is None else f"{name}[{names[0]!r}]"
+    if isinstance(table, list | tuple):
+        column = f"[row[0] for row in {name}]"
+    return (
+        f"Pass one column of both, such as {column}, with the steps that read its texts inside of "
+        "the estimator, such as make_pipeline(TfidfVectorizer(), LogisticRegression())."
+    )
+
+
 def _described(X: Any) -> str:
     if issparse(X):
         return "a sparse matrix of numbers"
     kind = container_kind(X)
     if kind in ("column", "list"):
         return "a single column, such as one of texts"
-    return "an array of numbers" if kind == "numbers" else "a table of several columns"
+    return "an array of numbers" if kind == "numbers" else "a table of columns"

@@ -16,6 +16,7 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.costs._cost import best_order, gate_budget
 from secretballot.ledger._budget import ONLY_LEVEL, LevelBudget
+from secretballot.tables._owners import one_column
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,10 @@ def check_levels(
         )
     names = np.asarray(budgets, dtype=object)
     if names.ndim != 1:
-        raise ValueError(f"budgets has shape {names.shape}; give one level per row.")
+        raise ValueError(
+            f"budgets has shape {names.shape}; give one level per row"
+            f"{one_column('budgets', budgets)}."
+        )
     position = {level.name: index for index, level in enumerate(levels)}
     valid = ", ".join(map(repr, position))
     of_row = np.empty(n_rows, dtype=np.intp)

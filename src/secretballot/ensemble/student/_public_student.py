@@ -18,6 +18,9 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
+from secretballot.tables._fitted_columns import column_remedies
+from secretballot.tables._number_ranges import NumberRanges
+from secretballot.tables._row_schema import FAR_WORDS
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", "The feature names should match")
@@ -65,6 +68,9 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     >>> student.predict([[0.9], [0.2]]).tolist()
     ['yes', 'no']
     """
+
+    #: Ranges of public rows, of which predictions warn.
+    _ranges: NumberRanges | None = None
 
     def __init__(self, estimator: Any, classes: Classes, privacy: dict[str, Any]) -> None:
         self.estimator = estimator
@@ -127,13 +133,16 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
     def _answers(self, ask: Callable[[Rows], Any], X: Rows) -> Any:
         """Ask the estimator, whose errors may show cells of rows that may be private."""
+        if self._ranges is not None:
+            self._ranges.warn(X, FAR_WORDS)
         try:
             with marked_errors("X"):
                 return ask(X)
         except ValueError as error:
             cause = error.__context__
             if cause is not None and str(cause).startswith(_OF_COLUMNS):
-                raise cause from None
+                with column_remedies(self, X):
+                    raise cause from None
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(

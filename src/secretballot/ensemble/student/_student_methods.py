@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, cast
@@ -20,6 +21,7 @@ from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.measures._score_methods import NO_LABELS, PrivatePredictor
+from secretballot.measures._scored_rows import CellCounts
 from secretballot.tables._row_independence import check_row_independence
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls
@@ -81,7 +83,9 @@ class StudentMethods:
         """
         self._check_student()
         # Copies, so that neither object can change the other.
-        return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
+        student = PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
+        student._ranges = None if self._row_schema is None else self._row_schema.ranges
+        return student
 
     def statement(self) -> PrivacyStatement:
         """Return the accountant's current privacy statement, for a data owner to sign.
@@ -106,10 +110,12 @@ class StudentMethods:
         calls, schema = calls_by_size.get(rows_per_call), self._row_schema
         if calls is None or calls.model.estimator is not self.student_:
             student, name = self.to_student(), f"{type(self).__name__}.predict"
+            student._ranges = None  # the cells of all rows are counted together
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
             calls_by_size[rows_per_call] = calls
-        return PrivatePredictor(schema, calls, calls, warns=True)
+        cells = CellCounts(schema.count_cells, schema.warn_counts)
+        return PrivatePredictor(schema, calls, calls, cells, warns=True)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
@@ -125,7 +131,8 @@ class StudentMethods:
             return schema.read_queries(as_rows(X, "X"))
         table = matching_rows(self, X, "X")
         if schema is not None and schema.holds_texts(table):
-            return schema.read_queries(table, warns=True)
+            # The student warns of far numbers itself.
+            return replace(schema, ranges=None).read_queries(table, warns=True)
         return table if schema is None else schema.order_frame(table)
 
     @_StudentMethod

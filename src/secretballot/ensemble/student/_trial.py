@@ -16,10 +16,12 @@ from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._frozen_parties import check_learner
 from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
+from secretballot.ensemble._text_remedies import text_remedy
 from secretballot.ensemble.student._fit_student import single_label_learner
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import columns_of
+from secretballot.tables._text_readers import check_text_reader
 
 #: Rows of a trial, and rows of each class that some learners need (folds of a calibration).
 _ROWS, _ROWS_PER_CLASS = 100, 10
@@ -28,19 +30,6 @@ _ROWS, _ROWS_PER_CLASS = 100, 10
 _LABELS_REMEDY = (
     " for each of {} labels; MultiOutputClassifier(estimator) makes a student of labels from any "
     "classifier"
-)
-
-#: Remedy for tables that a student can't read.
-_TABLE_REMEDY = (
-    "For texts, categories, dates and missing cells take make_table_pipeline(student, X_public), "
-    "of secretballot.ensemble, for the student and for the teachers. "
-)
-
-#: Remedy for a column of texts.
-_COLUMN_REMEDY = (
-    "For a column of texts begin with a step that reads them, such as TfidfVectorizer(), in the "
-    "student and in the teachers, and fill missing texts: X.fillna('') and X_public.fillna('') "
-    "(fill_null of polars). "
 )
 
 
@@ -56,6 +45,7 @@ def try_student(
     Raise ValueError if it cannot learn from rows of the pool, or does not predict classes.
     """
     check_learner("student", student)
+    check_text_reader(student, X_public, "X_public", "student")
     check_values(X_public, [student], "X_public (which the student learns from)")
     n_labels, n_classes = (len(classes), 2) if isinstance(classes, list) else (0, len(classes))
     if n_labels:
@@ -113,9 +103,7 @@ def _try(
         codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
     kind = _LABELS_REMEDY.format(n_labels) if n_labels else ", as positions in classes"
-    remedy = ""
-    if _has_texts(X_public):
-        remedy = _TABLE_REMEDY if np.ndim(X_public) == 2 else _COLUMN_REMEDY
+    remedy = text_remedy(X_public) if _has_texts(X_public) else ""
     with _trial_of(
         f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
         f"labels {labels}{kind}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._base._errors import warn
-from secretballot._base._sklearn_compat import _num_samples
+from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Learner, Rows
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble.tables._encoded_column import EncodedColumn
@@ -84,7 +85,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         declared = {} if self.categories is None else dict(self.categories)
         table = public_table(X, "X")
         columns = columns_of(table)
-        names = column_names(table) or list(range(len(columns)))
+        self._names = column_names(table)
+        names = self._names or list(range(len(columns)))
         if unknown := [name for name in declared if name not in names]:
             raise ValueError(f"categories names the column {unknown[0]!r}, which X does not have.")
         encoded = [
@@ -108,6 +110,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, DataFrame} of shape (n_rows, n_columns)
+            Columns of a data frame are found by name; others than those of `fit` are left out.
 
         Returns
         -------
@@ -115,6 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_table(X, "X")
+        X = self._columns_of_fit(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return np.concatenate(
             [
@@ -126,6 +130,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ],
             axis=1,
         )
+
+    def _columns_of_fit(self, X: Rows) -> Rows:
+        """Return the columns of the fit, by name; ensembles give rows in the order of X."""
+        names, given = self._names, column_names(X)
+        if names is None or given is None or list(range(len(given))) in (names, given):
+            return X
+        if missing := [name for name in names if name not in given]:
+            raise ValueError(
+                f"X lacks the columns {missing[:5]!r}, on which the encoder was fitted. Fit it on "
+                f"public rows without them: X_public.drop(columns={missing[:5]!r})."
+            )
+        return cast("Rows", _safe_indexing(X, [given.index(name) for name in names], axis=1))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the features.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.tables._cells import read_coded_texts, read_numbers
+from secretballot.tables._number_ranges import NumberText, range_text
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
-
-#: Text of a number in labels.
-NumberText = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -218,21 +216,6 @@ def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     distance = np.abs(ranks[:, None] - ranks)
     correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
     return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
-
-
-def range_text(low: float, high: float, text: NumberText | None = None) -> str:
-    """Return the text of an interval, whose ends may be infinite; `text` makes that of a number."""
-    low, high = low + 0.0, high + 0.0  # no negative zero
-    if low == high:
-        return text(low) if text else f"{low:.6g}"
-    if np.isinf(low) and np.isinf(high):
-        return "all"
-    shown_low, shown_high = (
-        text(end) if text and np.isfinite(end) else f"{end:.4g}" for end in (low, high)
-    )
-    if np.isinf(low):
-        return f"up to {shown_high}"
-    return f"above {shown_low}" if np.isinf(high) else f"{shown_low} to {shown_high}"
 
 
 def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from secretballot._base._errors import warn
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
-from secretballot.linear.features._column_bins import ColumnFeatures, range_text
+from secretballot.linear.features._column_bins import ColumnFeatures
 from secretballot.linear.features._column_notes import column_notes
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._shown_list import ShownList
 from secretballot.tables._cells import date_text
 from secretballot.tables._column_bounds import Bounds
+from secretballot.tables._number_ranges import range_text
 
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10

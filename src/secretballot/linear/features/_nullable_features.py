@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
 from secretballot.linear.features._additive_bins import AdditiveBins
-from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures, NumberText
+from secretballot.linear.features._column_bins import ColumnAxis, ColumnFeatures
 from secretballot.tables._cells import date_text
+from secretballot.tables._number_ranges import NumberText
 
 #: Least share of missing cells that are a group of their own in pairs of columns.
 _LEAST_SHARE = 0.01

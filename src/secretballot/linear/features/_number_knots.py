@@ -14,12 +14,11 @@ from secretballot.linear.features._column_bins import (
     ColumnAxis,
     ColumnFeatures,
     NumberBins,
-    NumberText,
     RankedFeatures,
-    range_text,
 )
 from secretballot.linear.features._columns import PublicColumn
 from secretballot.tables._cells import read_numbers
+from secretballot.tables._number_ranges import NumberText, range_text
 
 #: Binary places of the weights of knots, so that sums over rows are exact.
 _WEIGHT_BITS = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +13,27 @@ from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot._base._view import percent
 from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
-from secretballot.linear.features._column_bins import range_text
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Features, Floats
 from secretballot.linear.features._nullable_features import nullable_bins
-from secretballot.tables._cells import date_text, read_numbers
 from secretballot.tables._column_bounds import Bounds
-from secretballot.tables._frames import columns_of
+from secretballot.tables._number_ranges import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    MOST_SHARE,
+    NumberRanges,
+    shorten,
+)
 
-#: Fewest rows that are warned of, and the share of their cells that are unknown.
-_FEWEST_ROWS, _MOST_SHARE = 20, 0.5
-#: Most rows that are compared where their features are not one-hot.
-_MOST_ROWS = 2_000
+#: Ends of a column without a range.
+_NO_RANGE = (np.nan, np.nan)
+#: What numbers out of range mean, and the remedy.
+_FAR_WORDS = (
+    "The model has learned nothing there. Give columns in the units of the fit, and missing cells "
+    "as NaN (columns_ shows how the model reads each)."
+)
 #: Largest expected share of unknown cells in a column that is warned of.
 _FEW = 0.25
-#: Columns that a warning names.
-_MOST_WARNED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +43,18 @@ class UnknownCells:
     bins: AdditiveBins  # features of columns, with one for missing cells
     # (n_columns,): share of unknown cells in the reference rows of the fit, or in its public rows.
     expected: Floats
-    ranges: Bounds = field(default_factory=dict)  # public or declared ranges of numbers
+    ranges: NumberRanges  # public or declared ranges of numbers
 
     @classmethod
     def of_features(cls, bins: AdditiveBins, means: Floats, ranges: Bounds) -> UnknownCells:
         """Return the comparison, given the mean of each feature over the rows of the fit."""
-        return cls(bins, _unknown_shares(bins, means), ranges)
+        ends = np.array([ranges.get(column.name, _NO_RANGE) for column in bins.columns])
+        names = [column.name for column in bins.columns]
+        # Dates are numbers of days by now.
+        dates = [getattr(column, "is_date", False) for column in bins.columns]
+        low, high = ends.reshape(-1, 2).T
+        by_column = NumberRanges(names, low, high, tuple(dates))
+        return cls(bins, _unknown_shares(bins, means), by_column)
 
     @classmethod
     def of_public(
@@ -61,61 +72,48 @@ class UnknownCells:
     def warn(self, X: ArrayLike, rows: Features) -> None:
         """Warn of columns most of whose cells are unknown, and of numbers mostly out of range."""
         n_rows = np.shape(X)[0]
-        if n_rows < _FEWEST_ROWS:
+        if n_rows < FEWEST_ROWS:
             return
-        spaced = np.linspace(0, n_rows - 1, min(n_rows, _MOST_ROWS)).astype(int)
+        spaced = np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).astype(int)
         sample = _safe_indexing(X, spaced)
-        self._warn_far_numbers(sample)
-        if not isinstance(rows, csr_array):
-            rows = self.bins.transform(sample)
-        means = _means(rows)
-        shares = _unknown_shares(self.bins, means)
-        unknown = np.flatnonzero((shares > _MOST_SHARE) & (self.expected < _FEW)).tolist()
+        one_hot = rows if isinstance(rows, csr_array) else self.bins.transform(sample)
+        unknown = _unknown_shares(self.bins, _means(one_hot))
+        self._warn_shares(n_rows, unknown, self.ranges.count(sample) / len(spaced))
+
+    def count(self, X: ArrayLike) -> Floats:
+        """Count rows, and the unknown cells and far numbers of each column, to add up parts."""
+        n_rows = np.shape(X)[0]
+        unknown = n_rows * _unknown_shares(self.bins, _means(self.bins.transform(X)))
+        return np.concatenate([[n_rows], unknown, self.ranges.count(X)])
+
+    def warn_counts(self, counts: Floats) -> None:
+        """Warn as `warn` does, by counts of all rows."""
+        unknown, far = np.split(counts[1:] / counts[0], 2)
+        self._warn_shares(int(counts[0]), unknown, far)
+
+    def _warn_shares(self, n_rows: int, shares: Floats, far: Floats) -> None:
+        if n_rows < FEWEST_ROWS:
+            return
+        self.ranges.warn_shares(far, _FAR_WORDS)
+        unknown = np.flatnonzero((shares > MOST_SHARE) & (self.expected < _FEW)).tolist()
         if not unknown:
             return
         shown = [
             f"{self.bins.columns[at].name!r} ({percent(shares[at])}, against "
             f"{percent(self.expected[at])} in the fit{self._known(at)})"
-            for at in unknown[:_MOST_WARNED]
+            for at in unknown
         ]
-        shown += _more(unknown)
         warn(
-            f"most cells of X are missing, can't be read, or are none of the model's categories in "
-            f"{', '.join(shown)}. Predictions take all such cells for the same. Spell, code and "
-            "convert columns as for the fit (columns_ shows how the model reads each). If X is "
-            "private, so is this warning."
+            "most cells of X are missing, can't be read, or are none of the model's categories in "
+            f"{', '.join(shorten(shown))}. Predictions take all such cells for the same. Spell, "
+            "code and convert columns as for the fit (columns_ shows how the model reads each). If "
+            "X is private, so is this warning."
         )
-
-    def _warn_far_numbers(self, X: ArrayLike) -> None:
-        """Warn of columns of numbers most of which are out of the range of the fit."""
-        far = []
-        for column, cells in zip(self.bins.columns, columns_of(X), strict=True):
-            if column.name not in self.ranges:
-                continue
-            x, (low, high) = read_numbers(cells), self.ranges[column.name]
-            share = float(((x < low) | (x > high)).mean())
-            if share > _MOST_SHARE:
-                known_text = range_text(
-                    low, high, date_text if getattr(column, "is_date", False) else None
-                )
-                far.append(f"{column.name!r} ({percent(share)} out of {known_text})")
-        if far:
-            warn(
-                "most numbers of X are out of the range of the public rows, or the declared "
-                f"bounds, in {', '.join(far[:_MOST_WARNED] + _more(far))}. The model has learned "
-                "nothing there. Give columns in the units of the fit, and missing cells as NaN "
-                "(columns_ shows how the model reads each). If X is private, so is this warning."
-            )
 
     def _known(self, position: int) -> str:
         column = self.bins.columns[position]
         known_text = column.labels()[: min(column.other_code or 0, 2)]
         return f"; it knows {', '.join(map(repr, known_text))}" if known_text else ""
-
-
-def _more(columns: Sequence[object]) -> list[str]:
-    n_more = len(columns) - _MOST_WARNED
-    return [f"and {n_more} more"] if n_more > 0 else []
 
 
 def _means(rows: csr_array) -> Floats:

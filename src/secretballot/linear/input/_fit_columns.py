@@ -33,6 +33,8 @@ from secretballot.tables._row_schema import RowSchema
 #: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
 #: seconds with 100, 300, 1,000 and 2,000 of them.
 _MOST_CATEGORIES = 1_000
+#: Columns that an error lists.
+_MOST_NAMED = 20
 #: Number of public rows that a fit without them is sized for.
 _DECLARED_SIZE = 400
 
@@ -167,7 +169,8 @@ def declared_categories(settings: ColumnSettings, names: Sequence[Hashable]) -> 
     for name, categories in declared.items():
         if name not in names:
             raise ValueError(
-                f"categories names the column {name!r}, which X does not have{chosen}."
+                f"categories names the column {name!r}, which X does not have{chosen}. Name one "
+                f"of {list(names)[:_MOST_NAMED]!r}."
             )
         if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
             raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")

@@ -29,6 +29,7 @@ from secretballot.linear.input._private_source import PrivateSource, TableSource
 from secretballot.linear.input._settings import Settings
 from secretballot.linear.rounds import Response
 from secretballot.tables._declared_columns import check_readable_numbers
+from secretballot.tables._fitted_columns import column_remedies
 from secretballot.tables._frames import (
     as_table,
     check_table,
@@ -43,9 +44,13 @@ from secretballot.tables._row_order import check_row_order
 from secretballot.tables._shared_rows import check_no_shared_rows
 from secretballot.tables._table_kinds import check_table_kinds
 from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._text_readers import check_text_reader
 
 #: Check of a table by its estimator, which keeps the names of its columns; with its name.
 Validate = Callable[[ArrayLike, str], ArrayLike]
+
+#: Features that an error names for a step that reads texts, of the 500 that are taken.
+_FEW_WORDS = 256
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,9 @@ def read_tables(
         raise ValueError(f"{settings.estimator} requires y to be passed, but the target y is None.")
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
+    if not isinstance(settings.features, str) and X_public is not None:
+        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        check_text_reader(settings.features, rows, "X_public", "features", most_words=_FEW_WORDS)
     table, accountant = private_table(X), settings.accountant
     n_rows = _num_samples(table)
     response, targets = settings.answer.read(y, n_rows)
@@ -223,7 +231,8 @@ def check_public_table(
         if has_transformer or hasattr(X, "columns"):
             if not has_transformer and np.shape(X)[1:] == (0,):
                 check_array(X)
-            validate_data(model, X, reset=reset, skip_check_array=True)
+            with column_remedies(model, X, name):
+                validate_data(model, X, reset=reset, skip_check_array=True)
             if _num_samples(X) == 0:
                 raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
             return X

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_input import check_magnitude
+from secretballot.quantification._bag_input import check_magnitude, no_texts
 from secretballot.quantification._bag_softmax import SoftmaxWeights, likely_proportions, minimise
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -35,6 +35,7 @@ from secretballot.quantification.instances._instance_input import (
     is_mostly_noise,
     read_bags,
 )
+from secretballot.tables._fitted_columns import validate_columns
 from secretballot.tables._frames import dense_columns
 from secretballot.tables._row_order import check_row_order
 
@@ -211,9 +212,10 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
             validate_data(self, first, skip_check_array=True)
         else:
             check_row_order("bag_ids", bag_ids, X)
-            X = validate_data(
-                self, dense_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32]
-            )
+            with no_texts():
+                X = validate_data(
+                    self, dense_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32]
+                )
             check_magnitude("X", X, "StandardScaler()")
             bag, by_bag = proportions_by_id(proportions, bag_ids, X.shape[0], covariance)
             bag_proportions = check_learnable(by_bag)
@@ -247,7 +249,8 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
     def _logits(self, X: Instances) -> Floats:
         check_is_fitted(self)
         kinds = [np.float64, np.float32]
-        X = validate_data(self, dense_columns(X), accept_sparse="csr", dtype=kinds, reset=False)
+        with no_texts():
+            X = validate_columns(self, dense_columns(X), accept_sparse="csr", dtype=kinds)
         return self._model.logits(X)
 
     def decision_function(self, X: Instances) -> Floats:
