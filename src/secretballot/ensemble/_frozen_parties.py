@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from secretballot._base._numbers import quoted
 from secretballot.ensemble._estimator_types import Learner, Teacher
 
+_NO_PREDICT = "has no predict method"
+
 
 def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Teacher]]:
     """Return True if the parameter ``estimator`` is a list of parties."""
@@ -26,8 +28,7 @@ def check_classifier(name: str, learner: object) -> None:
         raise ValueError(f"{name}={learner.__name__} is a class; give an instance of it.")
     if not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
         raise ValueError(f"{name}={quoted(learner)} is no estimator; give a classifier.")
-    fault = _fault_of_kind(learner)
-    if fault:
+    if fault := _fault_of_kind(learner):
         raise ValueError(
             f"{name}={learner!r} {fault}, but it is to predict classes; give a classifier."
         )
@@ -38,7 +39,8 @@ def _fault_of_kind(learner: Any) -> str:
     kind = get_tags(learner).estimator_type
     if kind not in (None, "classifier"):
         return f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', ' ')}"
-    return "" if hasattr(learner, "predict") else "has no predict method"
+    # Some classifiers show their methods once they are fitted.
+    return "" if kind or hasattr(learner, "predict") else _NO_PREDICT
 
 
 def check_learner(name: str, learner: object) -> None:
@@ -70,7 +72,7 @@ def check_parties(parties: Sequence[Teacher]) -> list[Teacher]:
                 f"estimator[{index}] is a FrozenEstimator of an unfitted "
                 f"{type(party.estimator).__name__}; fit it before it is frozen."
             ) from None
-        if fault := _fault_of_kind(party):
+        if fault := _fault_of_kind(party) or ("" if hasattr(party, "predict") else _NO_PREDICT):
             raise ValueError(
                 f"estimator[{index}] {fault}; a party votes for a class: give a classifier."
             )

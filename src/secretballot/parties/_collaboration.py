@@ -303,6 +303,11 @@ class Collaboration:
             The answers of each party, round by round.
         """
         check_integer("rounds", rounds)
+        if not isinstance(pools, Mapping):
+            raise TypeError(
+                f"pools={quoted(pools)} must be a dict, of the rows of each party that asks: "
+                f"{{{next(iter(self.parties))!r}: X}}."
+            )
         for name, X in pools.items():  # before the first of them spends anything
             self._check_asked(name, X, agreement)
             if _num_samples(X) < rounds:
