@@ -34,12 +34,8 @@ def test_noise_that_drowns_three_ballots_is_refused():
     assert "Agreement(mechanism=..., parties=...)" in text
     assert "teacher" not in text
     # What the error advises would do.
-    voters, rows, times = map(
-        float,
-        re.search(
-            r"some (\d+) voters, or about (\d+) rows, or about ([\d.]+) times", text
-        ).groups(),
-    )
+    said = r"some (\d+) voters, or about (\d+) rows, or about ([\d.]+) times"
+    voters, rows, times = map(float, re.search(said, text).groups())
     four(n=2 * int(voters / 2 + 1)).agree(GNMax, n_rows=MANY)
     together.agree(GNMax, n_rows=int(rows))
     with pytest.raises(BudgetExceededError):

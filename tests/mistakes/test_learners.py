@@ -100,9 +100,7 @@ MISTAKES = (
         budget={"unit": "voter"},
     ),
     Mistake("no workers", "'n_jobs' .*1, inf.*Got 0", settings={"n_jobs": 0}, models=(teachers,)),
-    Mistake(
-        "a child without its part", "no child budget 'x'. Give epsilon", lambda a: a.child("x")
-    ),
+    Mistake("a child without its part", "budget 'x'. Give epsilon", lambda a: a.child("x")),
     Mistake(
         "labels for classes",
         r"classes=<650 labels> names a class twice. Name each once, such as classes=\[0, 1\]",

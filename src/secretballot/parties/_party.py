@@ -408,10 +408,6 @@ class _SomeLabels:
         self._model, self._n_labels = model, len(party.labels)
         self._columns = [party.labels.index(name) for name in names]
 
-    def remember(self, question_id: str, digest: bytes) -> None:
-        """Remember which rows a question is about, so that its answer is learned for no others."""
-        self._asked[question_id] = digest
-
     def predict(self, X: Table) -> NDArray[Any]:
         return dense_labels(self._model.predict(X))[:, self._columns]
 
