@@ -32,7 +32,14 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import BinaryVoting, ConfidentGNMax, GNMax, PrivacyAccountant, load_adult
+from secretballot import (
+    BinaryVoting,
+    BudgetExceededError,
+    ConfidentGNMax,
+    GNMax,
+    PrivacyAccountant,
+    load_adult,
+)
 from secretballot.parties import Agreement, Collaboration, Party
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -80,7 +87,7 @@ def available() -> dict[str, object]:
 
 OUTPUT = Path(os.environ.get("SECRETBALLOT_OUTPUT", Path(__file__).resolve().parents[2] / "output"))
 DELTA, ASKERS, TEST = 1e-5, 3, 2_000
-_AGREED: dict[tuple[Any, ...], tuple[Agreement, int]] = {}
+_AGREED: dict[tuple[Any, ...], tuple[Agreement, int] | None] = {}
 
 
 def probabilities(party: Party, X: Any) -> Any:
@@ -123,18 +130,20 @@ def voting(table: Table, n_voters: int, threshold: bool) -> Any:
 
 def agreed(
     together: Collaboration, table: Table, threshold: bool, noise: float
-) -> tuple[Agreement, int]:
-    """Return the vote, and how many rows each of three parties asks about."""
+) -> tuple[Agreement, int] | None:
+    """Return the vote, and how many rows each of three parties asks about; None if all drown."""
     n_voters = len(together.parties) - 1
     make, n_rows, found = voting(table, n_voters, threshold), 10, None
     while n_rows <= 640:
         # In three questions rows cost a little more than in one.
-        agreement = together.agree(make, n_rows=ASKERS * n_rows, share=0.97)
+        try:
+            agreement = together.agree(make, n_rows=ASKERS * n_rows, share=0.97)
+        except BudgetExceededError:
+            break
         if found and agreement.mechanism.sigma > noise * n_voters:
             break
         found = agreement, n_rows
         n_rows *= 2
-    assert found is not None
     return found
 
 
@@ -174,7 +183,10 @@ def run(
             key = (table.labels, n_parties, epsilon, threshold, noise)
             if key not in _AGREED:
                 _AGREED[key] = agreed(together, table, threshold, noise)
-            agreement, n_rows = _AGREED[key]
+            if (vote := _AGREED[key]) is None:
+                print(f"{n_parties} parties, epsilon {epsilon:g}: noise drowns all votes")
+                continue
+            agreement, n_rows = vote
             names = [str(i) for i in askers]
             pools = {
                 name: table.X[pool[i * n_rows : (i + 1) * n_rows]] for i, name in enumerate(names)

@@ -21,7 +21,7 @@ def agreed(mechanism, **settings):
     return Agreement(mechanism=mechanism, **{"parties": NAMES, **settings})
 
 
-PLAIN = agreed(GNMax(sigma=3.0))
+PLAIN = agreed(GNMax(sigma=2.0))
 
 
 class Says(ClassifierMixin, BaseEstimator):

@@ -52,10 +52,12 @@ def test_answers_before_a_failed_vote_are_learned():
 
 def test_the_smallest_budget_sets_the_noise():
     parties, X, _ = real(4, 10)
-    parties[3].accountant = budget(epsilon=2.0)
+    for party in parties:
+        party.accountant = budget(epsilon=100.0)
+    parties[3].accountant = budget(epsilon=8.0)
     together = Collaboration(parties)
     agreement = together.agree(GNMax, n_rows=10)
-    assert agreement.mechanism.sigma == budget(2.0).calibrate(GNMax, 10, n_columns=2).sigma
+    assert agreement.mechanism.sigma == budget(8.0).calibrate(GNMax, 10, n_columns=2).sigma
     answer = together.ask("site 0", X, agreement)
     assert answer.voters == ("site 1", "site 2", "site 3")
     assert together.spent()["site 3"].share > 0.99
@@ -108,7 +110,7 @@ def test_several_labels_data_frames_and_rounds():
         ).fit(X[i::5], Y[i::5] if i else Y[i::5][:, [2, 0]])
         for i in range(4)
     ]
-    agreement = agreed(BinaryVoting(sigma=0.3, n_votes=3, threshold=2, sigma_threshold=0.5))
+    agreement = agreed(BinaryVoting(sigma=0.3, n_votes=3, threshold=1.5, sigma_threshold=0.5))
     together = Collaboration(parties)
     assert together.labels == ("r", "p", "q")
     asked = X[4::5]

@@ -1,6 +1,7 @@
 """Labels that are drawn from rows paid for beforehand: by one fit, and by all fits of a search."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -139,3 +140,31 @@ def test_two_classes_with_a_threshold_use_the_number_of_votes(ensemble, private,
     row = ensemble.mechanism_.max_cost(2)["*"].at(level.order)
     assert accountant.spent().amount == pytest.approx(30 * row)
     assert row < mechanism.max_cost(2)["*"].at(level.order)
+
+
+def test_a_reservation_that_would_drown_the_labels_is_refused_unpaid(ensemble, private, public):
+    """Noise for many later rows would leave the pool's labels to chance."""
+    accountant = budget(4.0)
+    ensemble.set_params(n_teachers=50, accountant=accountant, reservation=20_000)
+    X, y = np.repeat(private[0], 4, axis=0), np.repeat(private[1], 4)
+    X = X + 1e-3 * np.arange(len(X))[:, None]
+    with pytest.raises(BudgetExceededError, match="at which 20030 rows") as refused:
+        ensemble.fit(X, y, X_public=public[0])
+    priced = ensemble.price_fit(len(X), public[0])
+    assert priced.problem == str(refused.value)
+    assert accountant.entries() == []
+    # The remedy is the number of all rows, of the pool and reserved.
+    n_rows = int(re.search(r"about (\d+) rows in all", priced.problem).group(1))
+    ensemble.set_params(reservation=n_rows - 30).fit(X, y, X_public=public[0])
+    assert ensemble.predict_private(public[0]).answered.all()
+
+
+def test_a_mechanism_that_drowns_later_rows_warns_before_it_is_paid(ensemble, private, public):
+    accountant = budget(4.0)
+    pool = np.repeat(public[0], 4, axis=0)  # from so many labels a student learns
+    ensemble.set_params(n_teachers=20, accountant=accountant, mechanism=GNMax(sigma=25))
+    ensemble.set_params(reservation=5)
+    with pytest.raises(UserWarning, match="probability 0.71 only"):  # warnings are errors here
+        ensemble.fit(*private, X_public=pool)
+    assert accountant.entries() == []
+    ensemble.set_params(reservation=None).fit(*private, X_public=pool)

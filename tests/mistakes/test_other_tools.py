@@ -198,7 +198,7 @@ MISTAKES = (
     together(
         "an unknown party asks",
         "asker='x' is none of the parties",
-        lambda _: (site := Collaboration(fitted())).ask("x", ROWS[:9], site.agree(GNMax, 9)),
+        lambda _: (site := Collaboration(fitted())).ask("x", ROWS[:3], site.agree(GNMax, 3)),
     ),
     together(
         "a mechanism with its noise",

@@ -173,6 +173,9 @@ def check_size(n_rows: object, n_columns: object) -> None:
         check_integer("n_columns", n_columns)
 
 
+#: Longest list of classes in a message.
+_MOST_LISTED = 20
+
 #: Error of labels that have no order.
 _MIXED = "{name} mixes labels that can't be sorted; give all as strings or all as numbers."
 
@@ -186,14 +189,25 @@ def named_classes(classes: ArrayLike) -> NDArray[Any]:
         )
     if any(label is None or label != label for label in labels.tolist()):
         raise ValueError(
-            f"classes={labels.tolist()!r} names a missing label; every row needs one. Leave it out."
+            f"classes={listed_classes(labels)} names a missing label; every row needs one. Leave "
+            "it out."
         )
     if len({isinstance(label, str | bytes) for label in cast("Iterable[object]", classes)}) > 1:
         raise ValueError(_MIXED.format(name="classes"))
     sorted_labels = sorted_classes(labels, "classes")
     if len(sorted_labels) != len(labels):
-        raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
+        raise ValueError(
+            f"classes={listed_classes(labels)} names a class twice. Name each once, such as "
+            "classes=[0, 1]: they are public, and no labels of rows."
+        )
     return sorted_labels
+
+
+def listed_classes(classes: NDArray[Any]) -> str:
+    """Return a list of classes for a message; very many may be the private labels of rows."""
+    if len(classes) <= _MOST_LISTED:
+        return repr(classes.tolist())
+    return f"<{len(classes):,} labels>"
 
 
 def sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
-from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._base._numbers import quoted
 from secretballot.ensemble._estimator_types import Learner, Teacher
+
+_NO_PREDICT = "has no predict method"
 
 
 def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Teacher]]:
@@ -19,14 +22,30 @@ def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Tea
     return isinstance(estimator, list | tuple)
 
 
-def check_learner(name: str, learner: object) -> None:
-    """Refuse a class, a regressor, and a model that is fitted already."""
+def check_classifier(name: str, learner: object) -> None:
+    """Refuse a class, an object that is no estimator, and one that predicts no classes."""
     if isinstance(learner, type):
         raise ValueError(f"{name}={learner.__name__} is a class; give an instance of it.")
-    if is_regressor(learner):
+    if not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
+        raise ValueError(f"{name}={quoted(learner)} is no estimator; give a classifier.")
+    if fault := _fault_of_kind(learner):
         raise ValueError(
-            f"{name}={learner!r} is a regressor, but it is to predict classes; give a classifier."
+            f"{name}={learner!r} {fault}, but it is to predict classes; give a classifier."
         )
+
+
+def _fault_of_kind(learner: Any) -> str:
+    """Return why an estimator does not predict classes; "" if it does."""
+    kind = get_tags(learner).estimator_type
+    if kind not in (None, "classifier"):
+        return f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', ' ')}"
+    # Some classifiers show their methods once they are fitted.
+    return "" if kind or hasattr(learner, "predict") else _NO_PREDICT
+
+
+def check_learner(name: str, learner: object) -> None:
+    """Refuse what is no classifier, and a model that is fitted already."""
+    check_classifier(name, learner)
     if isinstance(last_step(learner), FrozenEstimator):
         raise ValueError(
             f"{name}={learner!r} is, or ends in, one FrozenEstimator, which is fitted already and "
@@ -53,12 +72,10 @@ def check_parties(parties: Sequence[Teacher]) -> list[Teacher]:
                 f"estimator[{index}] is a FrozenEstimator of an unfitted "
                 f"{type(party.estimator).__name__}; fit it before it is frozen."
             ) from None
-        if is_regressor(party):
+        if fault := _fault_of_kind(party) or ("" if hasattr(party, "predict") else _NO_PREDICT):
             raise ValueError(
-                f"estimator[{index}] is a regressor; a party votes for a class: give a classifier."
+                f"estimator[{index}] {fault}; a party votes for a class: give a classifier."
             )
-        if not hasattr(party, "predict"):
-            raise ValueError(f"estimator[{index}] has no predict method; a party must vote.")
     # A model wrapped twice is one party, and so is one at the end of two pipelines. (A copy can't
     # be distinguished from another party that came to the same model.)
     first_index: dict[int, int] = {}

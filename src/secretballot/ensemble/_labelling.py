@@ -101,6 +101,7 @@ class Labelling:
         elif mechanism is None and self.reservation is not None:
             mechanism = self.plain_mechanism
         learns = in_fit and ensemble.student is not None
+        n_later = self._n_to_pay(ensemble, n_queries, in_fit) - n_queries
         votes_are_public = not shared and not count_is_private(accountant)
 
         def individualize(plain: Mechanism) -> Mechanism:
@@ -113,12 +114,13 @@ class Labelling:
             check_mechanism(mechanism, target, plan, self.counting(mechanism), ensemble.estimator)
             check_charges(mechanism, accountant.levels, n_columns, n_queries)
             adapted = individualize(mechanism)
-            warn_noise(adapted, plan, n_columns, n_queries, n_people, learns=learns)
+            warn_noise(
+                adapted, plan, n_columns, n_queries, n_people, learns=learns, n_later=n_later
+            )
             self.plain_mechanism = mechanism
             return adapted
         if in_fit and self.scope is not None and ensemble.reservation is None:
             accountant.check_left(self.scope)
-        n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
         sigmas = []
 
         def make(sigma: float) -> Mechanism:
@@ -126,7 +128,7 @@ class Labelling:
             return individualize(default_vote(target, sigma, plan.n_equal))
 
         calibrated: Mechanism = accountant.calibrate(
-            make, n_queries, n_columns=n_columns, scope=self.scope, share=share
+            make, n_queries + n_later, n_columns=n_columns, scope=self.scope, share=share
         )
         sigma = sigmas[-1]
         withhold = count_is_private(accountant)
@@ -138,6 +140,7 @@ class Labelling:
             n_queries,
             n_people,
             learns=learns,
+            n_later=n_later,
             epsilon_factor=partial(epsilon_factor, accountant, self.scope),
             withhold=withhold,
         )

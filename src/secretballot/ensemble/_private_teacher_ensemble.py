@@ -25,6 +25,7 @@ from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
+from secretballot.ensemble._frozen_parties import check_learner
 from secretballot.ensemble._labelling import count_is_private
 from secretballot.ensemble._parameter_checks import check_parameters, combine_tags, refuse_arguments
 from secretballot.ensemble._private_labels import PrivateLabels
@@ -107,7 +108,8 @@ class PrivateTeacherEnsemble(
         None: the whole remaining budget. In a grid search each candidate and fold is a fit.
     reservation : Reservation or int, default=None
         Rows that are paid for in advance. An integer is the number of rows for `predict_private`
-        that each fit pays for together with its pool, as one plan. A `Reservation` from
+        that each fit pays for together with its pool, as one plan; so many that noise would drown
+        unanimous votes are refused. A `Reservation` from
         `accountant.reserve` is shared: all fits with it, such as those of a search, draw their
         labels from it and charge nothing more. If `mechanism` is None, that of the reservation is
         used.
@@ -210,7 +212,11 @@ class PrivateTeacherEnsemble(
         "classes": ["array-like", None],
         "categories": [dict, None],
         "accountant": [PrivacyAccountant, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
@@ -370,7 +376,7 @@ class PrivateTeacherEnsemble(
         Raises
         ------
         ValueError
-            If there is no student to train, or it can't learn from the labels.
+            If there is no student to train, it is no classifier, or can't learn from the labels.
         """
         check_is_fitted(self, "pool_labels_", msg=NO_STUDENT)
         learner = self.student if student is None else student
@@ -379,6 +385,7 @@ class PrivateTeacherEnsemble(
                 f"student={learner!r}: give an estimator to train on pool_labels_; a choice among "
                 "several on private rows is made by fit."
             )
+        check_learner("student", learner)
         self.student_ = self._train_student(learner)
         return self
 

@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._numbers import listed_classes
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import model_of
 from secretballot.ensemble._private_labels import declared_classes, encode, learned_classes
@@ -160,8 +161,9 @@ def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, 
         declared = _declared_labels(classes)
         if classes is not None and (declared is None or declared.n_labels != y.shape[1]):
             table = "y.toarray()" if issparse(y) else "numpy.asarray(y)"
+            shown = listed_classes(np.array(classes, dtype=object))
             raise ValueError(
-                f"classes={classes!r} is not what y has, {y.shape[1]} labels that are present or "
+                f"classes={shown} is not what y has, {y.shape[1]} labels that are present or "
                 f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}. "
                 "If each row has one class (a one-hot table), pass "
                 f"numpy.take(names, {table}.argmax(axis=1)), where names lists the class of each "

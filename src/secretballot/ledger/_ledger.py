@@ -419,7 +419,10 @@ class ChildLedger(Ledger):
         """Return the handle of a child; LedgerError if there is none."""
         child = root.totals().children.get(child_name)
         if child is None:
-            raise LedgerError(f"The ledger {root.name!r} has no child budget {child_name!r}.")
+            raise LedgerError(
+                f"The ledger {root.name!r} has no child budget {child_name!r}. Give epsilon to "
+                "make one."
+            )
         return cls(root, child_name, child.grant.budget(root.budget))
 
     def __reduce__(self) -> tuple[type[ChildLedger], tuple[Ledger, str, Budget]]:  # type: ignore[override]

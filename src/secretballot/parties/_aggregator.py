@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import RandomState, noise_generator
-from secretballot.parties._question import Motion, Question
+from secretballot.ensemble.advice import warn_noise
+from secretballot.parties._question import BallotPlan, Motion, Question, drawn_centrally
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ class TrustedAggregator:
     trust: ClassVar[str] = "trusted"
 
     def check(self, motions: Sequence[Motion]) -> None:
-        """Refuse votes whose unanimous counts are too large beside the noise.
+        """Refuse votes whose counts are too large beside the noise, and warn of drowned ones.
 
         Called before anybody pays.
         """
@@ -98,6 +99,14 @@ class TrustedAggregator:
             row = np.eye(1, len(motion.columns), dtype=np.intp)
             ballot = row if has_labels else np.zeros(1, dtype=np.intp)
             motion.mechanism.check_counts(motion.counts(dict.fromkeys(motion.voters, ballot)))
+            warn_noise(
+                drawn_centrally(motion.mechanism),
+                BallotPlan.of(motion.voters),
+                motion.n_columns,
+                n_rows=1,
+                learns=False,
+                voters="voters",
+            )
 
     def gather(self, question: Question, voters: Voters) -> Ballots:
         """Collect ballots; `Absent` if a voter has none."""

@@ -6,21 +6,38 @@ import itertools
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from secretballot._base._errors import PrivacyLeakWarning, warn
-from secretballot._base._numbers import check_integer
+from secretballot._base._numbers import check_integer, check_number, quoted
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent, text_table
+from secretballot.accounting._answers import epsilon_factor
+from secretballot.accounting._calibration import noise_builder
 from secretballot.accounting._protocol import RandomState, is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
+from secretballot.ensemble._public_rows import as_rows
+from secretballot.ensemble.advice import check_noise
+from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms._base import Mechanism
 from secretballot.parties._aggregator import TrustedAggregator, Voters
 from secretballot.parties._agreement import Agreement
 from secretballot.parties._party import Party
-from secretballot.parties._question import Question, Table, group_columns, noise_scale, votes_apart
+from secretballot.parties._question import (
+    BallotPlan,
+    Question,
+    Table,
+    drawn_centrally,
+    for_columns,
+    for_voters,
+    group_columns,
+    noise_scale,
+    rows_digest,
+    votes_apart,
+)
 from secretballot.parties._vote import Answer, hold_vote
 
 #: One asks, and two answer.
@@ -133,17 +150,20 @@ class Collaboration:
         Returns
         -------
         Agreement
+
+        Raises
+        ------
+        BudgetExceededError
+            If some budget has next to nothing left, or the noise would drown even unanimous votes
+            of all others. (An `Agreement` that is built directly is warned of by `ask`.)
         """
         check_integer("n_rows", n_rows)
-        if not callable(make):
-            raise TypeError(
-                f"make={make!r} is a mechanism, whose noise is fixed. Pass its class, such as "
-                f"{type(make).__name__}, which gets the least noise; or build "
-                "Agreement(mechanism=...) directly."
-            )
+        check_number("share", share, above=0, most=1)
+        _check_make(make)
         columns = {name: party.columns(self.labels) for name, party in self.parties.items()}
         groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
-        is_apart = votes_apart(make if isinstance(make, type) else make(1.0), self.labels)
+        build = noise_builder(make)
+        is_apart = votes_apart(build(1.0), self.labels)
         # Parties with equal budgets need the same mechanism.
         calibrated: dict[tuple[object, ...], Mechanism] = {}
         mechanisms: dict[str, Mechanism] = {}
@@ -176,8 +196,37 @@ class Collaboration:
             noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
             sigma = len(noise) / sum(1 / scale for scale in noise.values())
             weights = {name: sigma / scale for name, scale in noise.items()}
-            mechanism = make(sigma=sigma) if isinstance(make, type) else make(sigma)
-        return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)
+            mechanism = build(sigma)
+        agreement = Agreement(
+            mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters
+        )
+        poorest = max(mechanisms, key=lambda name: noise_scale(mechanisms[name]))
+        accountant = self.parties[poorest].accountant
+        factor_of_epsilon = partial(epsilon_factor, accountant, accountant.scope())
+        for names, group in group_columns(columns).items():
+            if len(names) < min_voters:
+                continue
+            # All vote but the heaviest, who asks.
+            lightest = sorted(names, key=agreement.weight)[: max(len(names) - 1, min_voters)]
+            plan = BallotPlan.of({name: agreement.weight(name) for name in lightest})
+
+            def vote(noise: float, plan: Plan = plan, group: Sequence[int] = group) -> Mechanism:
+                central = drawn_centrally(build(noise))
+                voiced = for_voters(central, plan.n_equal, plan.n_teachers)
+                n_labels = len(self.classes or self.labels or ())
+                return voiced if is_apart else for_columns(voiced, group, n_labels)
+
+            check_noise(
+                vote,
+                noise_scale(mechanism),
+                plan,
+                2 if is_apart else len(group),
+                n_rows,
+                learns=False,
+                voters="voters",
+                epsilon_factor=factor_of_epsilon,
+            )
+        return agreement
 
     def ask(
         self, asker: str | None, X: Table, agreement: Agreement, *, random_state: RandomState = None
@@ -228,7 +277,11 @@ class Collaboration:
             )
         voters = Voters({name: party for name, party in self.parties.items() if name != asker})
         with self._one_at_a_time:
-            return hold_vote(question, agreement, voters, self.aggregator, random_state)
+            answer = hold_vote(question, agreement, voters, self.aggregator, random_state)
+        digest = rows_digest(as_rows(X, "X"))
+        for party in self.parties.values():
+            party.remember(answer.id, digest)
+        return answer
 
     def learn(
         self, pools: Mapping[str, Table], agreement: Agreement, *, rounds: int = 1
@@ -250,6 +303,11 @@ class Collaboration:
             The answers of each party, round by round.
         """
         check_integer("rounds", rounds)
+        if not isinstance(pools, Mapping):
+            raise TypeError(
+                f"pools={quoted(pools)} must be a dict, of the rows of each party that asks: "
+                f"{{{next(iter(self.parties))!r}: X}}."
+            )
         for name, X in pools.items():  # before the first of them spends anything
             self._check_asked(name, X, agreement)
             if _num_samples(X) < rounds:
@@ -303,11 +361,27 @@ class Collaboration:
         if _num_samples(X) == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
         if asker is not None:
-            self.parties[asker]._matching(X, f"X, for party {asker!r},")
+            self.parties[asker].check_own_question(X)
 
     def __repr__(self) -> str:
         n, unit = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
         return f"<Collaboration: {len(self.parties)} parties vote on {n} {unit}>"
+
+
+def _check_make(make: object) -> None:
+    """Refuse what is neither a class of mechanisms nor a function."""
+    if isinstance(make, Mechanism):
+        raise TypeError(
+            f"make={make!r} is a mechanism, whose noise is fixed. Pass its class, such as "
+            f"{type(make).__name__}, which gets the least noise; or build "
+            "Agreement(mechanism=...) directly."
+        )
+    if not callable(make) or (isinstance(make, type) and not issubclass(make, Mechanism)):
+        raise TypeError(
+            f"make={quoted(make)} is no mechanism. Pass the class itself, such as GNMax (import it "
+            "from secretballot), or a function from the amount of noise to a mechanism: "
+            "lambda sigma: BinaryVoting(sigma=sigma, n_votes=10)."
+        )
 
 
 def _checked_parties(parties: Sequence[Party]) -> dict[str, Party]:

@@ -17,7 +17,7 @@ from secretballot.parties._aggregator import TrustedAggregator, VoteRefusedError
 from secretballot.parties._agreement import Agreement
 from secretballot.parties._channel import SILENCE, Connection, Credentials
 from secretballot.parties._party import Party
-from secretballot.parties._question import Motion, Question, Table
+from secretballot.parties._question import Motion, Question, Table, rows_digest
 from secretballot.parties._stream import (
     MAX_SECONDS,
     ChannelError,
@@ -356,6 +356,7 @@ class Membership:
         n_rows = _num_samples(X)
         if n_rows == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
+        self.party.check_own_question(X)
         fields, body = encode_table(X)
         if body.nbytes > self.max_bytes:
             raise ValueError(
@@ -365,7 +366,8 @@ class Membership:
         with self._connection() as connection:
             terms = self._terms(connection)
             with closing(connection.open("ask", timeout=timeout)) as stream:
-                return self._ask(stream, Message("ask", fields, body), terms, n_rows, timeout)
+                request = Message("ask", fields, body)
+                return self._ask(stream, request, terms, n_rows, rows_digest(X), timeout)
 
     def outcome(self, question: str | None = None) -> VoteOutcome:
         """Ask the server for the state of a question, such as one whose connection was lost.
@@ -423,12 +425,20 @@ class Membership:
             self.fault = error
 
     def _ask(
-        self, stream: Stream, request: Message, terms: VoteTerms, n_rows: int, timeout: float
+        self,
+        stream: Stream,
+        request: Message,
+        terms: VoteTerms,
+        n_rows: int,
+        digest: bytes,
+        timeout: float,
     ) -> Answer:
         reply = stream.ask(request, "heard", "refused", timeout=timeout)
         if reply.kind == "heard":
             question = reply.fields.get("question")
             self.asked = question if isinstance(question, str) else None
+            if self.asked is not None:
+                self.party.remember(self.asked, digest)
             reply = stream.receive(None, 0, ("ready", "refused"))  # until the call's own timeout
         if reply.kind == "ready":  # all have voted, and nothing is opened yet
             stream.send(Message("open"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 import zlib
 from collections.abc import Sequence
 from typing import Any, Self
@@ -21,17 +22,26 @@ from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot._base._view import percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
+from secretballot.ensemble._frozen_parties import check_classifier
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._private_labels import declared_classes, encode
-from secretballot.ensemble._public_rows import as_rows, matching_rows
+from secretballot.ensemble._public_rows import as_rows, check_values, matching_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets
 from secretballot.ensemble._target import Target, dense_labels
 from secretballot.ensemble._teacher_ballots import ballots, training_failure
 from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.parties._aggregator import VoteTally
-from secretballot.parties._question import Motion, Question, Table, frame_package, target_of
+from secretballot.parties._question import (
+    Motion,
+    Question,
+    Table,
+    frame_package,
+    rows_digest,
+    target_of,
+)
 from secretballot.parties._vote import Answer
+from secretballot.tables._frames import column_names
 
 #: A scikit-learn classifier, or multi-label classifier.
 Classifier = Any
@@ -121,11 +131,13 @@ class Party:
         self.labels = None if labels is None else _checked_labels(labels)
         self._randomness = Randomness.from_seed(random_state)
         self._schema = BaseEstimator()
+        check_classifier("estimator", estimator)
         accountant.scope(epsilon)  # checks epsilon
         self.name = name
         self.accountant = accountant
         self.epsilon = epsilon
         self._paid: dict[str, list[tuple[Motion, Reservation]]] = {}
+        self._asked: dict[str, bytes] = {}
 
     def fit(self, X: Table, y: ArrayLike) -> Self:
         """Train the model on the party's own rows.
@@ -173,7 +185,8 @@ class Party:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-            Rows that it asked about.
+            Rows that were asked about, in their order. If this object, or its `Collaboration`,
+            asked, others are refused; an answer from elsewhere does not tell its rows.
         answer : Answer
             Rows without an answer are left out, and labels that it doesn't know. In a row with some
             labels answered, the model predicts the others.
@@ -184,8 +197,18 @@ class Party:
         """
         self._check_fitted()
         X = matching_rows(self._schema, X, "X")
+        if not isinstance(answer, Answer):
+            raise TypeError(
+                f"answer={quoted(answer)} must be an Answer, as ask returns it: to learn labels of "
+                "one's own, fit again."
+            )
         labels, answered = answer.labels, answer.answered
         check_consistent_length(X, labels)
+        if rows_digest(X) != self._asked.get(answer.id, rows_digest(X)):
+            raise ValueError(
+                f"X, for party {self.name!r}, holds other rows than those that {answer!r} is "
+                "about. Pass the rows that were asked about, in their order."
+            )
         if answer.names is not None:
             # Labels that nobody voted on are a column at the end, without answers.
             positions = {name: column for column, name in enumerate(answer.names)}
@@ -205,6 +228,10 @@ class Party:
             self._parts.append((X, labels.astype(own_labels.dtype)))
             self._train()
         return self
+
+    def remember(self, question_id: str, digest: bytes) -> None:
+        """Remember which rows a question is about, so that its answer is learned for no others."""
+        self._asked[question_id] = digest
 
     def predict(self, X: Table) -> NDArray[Any]:
         """Predict labels, for use at home: they are as private as the party's rows."""
@@ -231,7 +258,7 @@ class Party:
 
     def invite(self, question: Question) -> tuple[int, ...]:
         """Return the columns that it votes on; ValueError if the rows are not of its kind."""
-        self._matching(question.X, f"X, for party {self.name!r},")
+        self.check_asked(question.X)
         if (question.classes is None) != (self.classes is None) or (
             self.classes is not None and question.classes != self.classes
         ):
@@ -327,6 +354,35 @@ class Party:
     @property
     def _target(self) -> Target:
         return target_of(self.classes, self.labels)
+
+    def check_asked(self, X: Table) -> None:
+        """Refuse rows that are unlike the party's own, or that no model of its kind takes."""
+        self._check_fitted()
+        name = f"X, for party {self.name!r},"
+        names = [column for column in column_names(X) or () if isinstance(column, str)]
+        if names and not hasattr(self._schema, "feature_names_in_"):
+            raise ValueError(
+                f"{name} has the columns {names[:3]!r}, and the party was fitted on rows without "
+                "column names, so that their order is not known: pass X.to_numpy(), or fit all "
+                "parties on data frames."
+            )
+        check_values(self._matching(X, name), [self.estimator], name)
+
+    def check_own_question(self, X: Table) -> None:
+        """Refuse rows that its own model can't answer, as others' would vote by a public rule."""
+        self.check_asked(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self._model.predict(self._matching(X))
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise ValueError(
+                    f"X: the model of party {self.name!r}, which asks, can't answer these rows, "
+                    f"so that the others' would vote by a rule. {NOT_FOR_PUBLICATION} Its error: "
+                    f"{error}"
+                ) from error
 
     def _matching(self, X: Table, name: str = "X") -> Any:
         self._check_fitted()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._target import Target, as_target
+from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
-from secretballot.mechanisms._noisy_max import SkellamMax
+from secretballot.mechanisms._noisy_max import GNMax, SkellamMax
 
 #: Rows: an array, a sparse matrix, a data frame or a list of texts.
 Table = Any
@@ -30,6 +34,23 @@ def frame_package(X: Table) -> ModuleType | None:
     """Return the library of a data frame; None for other tables."""
     packages = [sys.modules[name] for name in _PACKAGES if name in sys.modules]
     return next((package for package in packages if isinstance(X, package.DataFrame)), None)
+
+
+def rows_digest(X: Table) -> bytes:
+    """Compute a digest of rows, which is the same for sparse numbers and dense ones."""
+    digest = sha256()
+    numbers = None
+    with suppress(TypeError, ValueError):  # texts; missing values of pandas
+        numbers = csr_array(X if issparse(X) else np.asarray(X, np.float64).reshape(len(X), -1))
+    if numbers is None:
+        for cell in np.asarray(X, dtype=object).ravel().tolist():
+            digest.update(f"{cell}\0".encode(errors="backslashreplace"))
+    else:
+        numbers.sum_duplicates()
+        numbers.eliminate_zeros()
+        for part in (numbers.indptr, numbers.indices, numbers.data):
+            digest.update(part.astype(np.float64).tobytes())
+    return digest.digest()
 
 
 def target_of(classes: tuple[object, ...] | None, labels: Sized | None) -> Target:
@@ -114,6 +135,35 @@ def for_voters(mechanism: Mechanism, total_weight: float, n_voters: int) -> Mech
     if getattr(mechanism, "n_votes", None) is not None:
         mechanism = _with(mechanism, n_votes=total_weight)
     return _with(mechanism, n_parties=n_voters) if noise_parties(mechanism) > 1 else mechanism
+
+
+def drawn_centrally(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism of the same noise that no voters share."""
+    is_shared = isinstance(mechanism, SkellamMax)  # nearly normal
+    return GNMax(sigma=noise_scale(mechanism)) if is_shared else mechanism
+
+
+@dataclass(frozen=True)
+class BallotPlan(Plan):
+    """Plan of a vote of parties, with a weight of each ballot."""
+
+    weights: Mapping[str, float]
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float]) -> BallotPlan:
+        return cls(len(weights), weights)
+
+    @property
+    def n_equal(self) -> int:
+        return round(sum(self.weights.values()))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(self.weights)
+
+    def weight(self, group: str, mechanism: Mechanism) -> float:
+        del mechanism
+        return self.weights[group]
 
 
 def for_party(mechanism: Mechanism, weight: float) -> Mechanism:

@@ -150,7 +150,11 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
         "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
         "group_effects": [StrOptions({"auto"}), "boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
     }
 
     def __init__(

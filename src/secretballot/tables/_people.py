@@ -74,7 +74,8 @@ def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
         raise ValueError(
             f"owners was given, but the accountant's unit={accountant.unit!r}: all rows of an "
             "owner go to one teacher, or are averaged, so that owners are protected. Use "
-            "PrivacyAccountant(..., unit='owner'), or leave owners out."
+            "PrivacyAccountant(..., unit='owner'), or leave owners out. (PrivateParts are always "
+            "of owners: from_parquet(..., owners='person').)"
         )
     if not owners and accountant.unit not in ("row", "label"):
         remedy = {

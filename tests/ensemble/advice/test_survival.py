@@ -52,6 +52,10 @@ def test_survival_of_a_label_with_ballots_clipped_below_one(tau, ahead):
     assert survival(mechanism, Plan(10), 6, 3) == pytest.approx(expected)
 
 
+def test_survival_of_next_to_no_noise():
+    assert survival(GNMax(sigma=1e-9), Plan(10), 3, 30) == pytest.approx(1)
+
+
 @pytest.mark.filterwarnings("ignore:X_public=None. this fit")
 def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(private, public):
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)

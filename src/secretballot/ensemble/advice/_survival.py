@@ -40,6 +40,9 @@ ROWS_PER_CLASS = 2
 #: Number of rows that covers a round of turns.
 _ROUND = 64
 
+#: Lead over the other classes, in standard deviations of a count, that noise never takes away.
+_CERTAIN = 60.0
+
 #: Factor by which suggested remedies exceed the estimate.
 _MARGIN = 1.1
 
@@ -53,19 +56,23 @@ def check_noise(
     n_people: int | None = None,
     *,
     learns: bool,
+    n_later: int = 0,
+    voters: str = "teachers",
     epsilon_factor: Callable[[float], float],
     withhold: bool = False,
 ) -> None:
     """Raise BudgetExceededError if the calibrated noise `sigma` would drown even unanimous votes.
 
     If a student `learns`, many labels that are seldom right may hold as much evidence as a few
-    that mostly are. `epsilon_factor` is a function of the factor by which noise is to shrink.
-    `withhold` figures of a budget whose costs depend on the votes: sigma would tell what is left of
-    it. `n_people` are private rows, or owners; None of parties.
+    that mostly are. It does not learn from the `n_later` further rows that a reservation pays for.
+    `epsilon_factor` is a function of the factor by which noise is to shrink. `withhold` figures of
+    a budget whose costs depend on the votes: sigma would tell what is left of it. `n_people` are
+    private rows, or owners; None of parties.
     """
+    learns_all = learns and not n_later
 
     def suffices(noise: float) -> bool:
-        return is_useful(make(noise), plan, n_columns, n_rows, learns=learns)
+        return is_useful(make(noise), plan, n_columns, n_rows, learns=learns_all)
 
     if suffices(sigma):
         if not withhold:
@@ -78,10 +85,10 @@ def check_noise(
                     make(sigma), plan, n_columns, n_rows, n_people, class_remedies
                 )
         return
-    teachers = _teachers_text(plan, n_people)
+    teachers, n_paid = _voters_text(plan, n_people, voters), n_rows + n_later
     if withhold:
         raise BudgetExceededError(
-            f"the noise at which {n_rows} rows fit what may be spent would drown them: even if all "
+            f"the noise at which {n_paid} rows fit what may be spent would drown them: even if all "
             f"{teachers} agree, a label would hardly win. Nothing was released or spent. The "
             "figures are withheld: accounting is data dependent, so they are themselves sensitive. "
             "Use more teachers, fewer rows or a larger epsilon (mechanism= insists on its noise). "
@@ -93,25 +100,33 @@ def check_noise(
     mechanism = make(sigma)
     least = least_rows(2 if mechanism.multilabel else n_columns)
     if n_people is None or n_people // n_more >= least:
-        remedies.append(f"some {n_more} teachers")
+        remedies.append(f"some {n_more} {voters}")
     # A student learns no more from fewer rows with better labels. The noise is about proportional
     # to the root of their number.
-    n_fewer = 0 if learns else int(n_rows / factor**2 / _MARGIN)
+    n_fewer = 0 if learns_all else int(n_paid / factor**2 / _MARGIN)
     if n_fewer:
-        remedies.append(f"about {n_fewer} rows")
+        of_reservation = f" in all (reservation={n_later})" if n_later else ""
+        remedies.append(f"about {n_fewer} rows{of_reservation}")
     remedies.append(f"about {epsilon_factor(factor * _MARGIN):g} times the epsilon")
+    if not suffices(sigma / factor):
+        remedies = ["a mechanism with a lower threshold"]
     name = f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
     insists = (
         "the student would learn next to nothing, of fewer rows too"
-        if learns
+        if learns_all
         else "a student can learn from many labels that are seldom right"
     )
+    advice = (
+        f" (mechanism={name}sigma={sigma:.4g}) insists: {insists}). recommend_teachers(...) "
+        "compares numbers of teachers and rows."
+    )
+    if voters != "teachers":
+        advice = ". Agreement(mechanism=..., parties=...), made without agree, insists."
     raise BudgetExceededError(
-        f"the noise at which {n_rows} rows fit what may be spent, sigma={sigma:.4g}, would drown "
+        f"the noise at which {n_paid} rows fit what may be spent, sigma={sigma:.4g}, would drown "
         f"them: even if all {teachers} agree, a label would win with probability "
         f"{survival(mechanism, plan, n_columns, n_rows):.2g} only. Nothing was released or spent. "
-        f"Use {', or '.join(remedies)} (mechanism={name}sigma={sigma:.4g}) insists: {insists}). "
-        "recommend_teachers(...) compares numbers of teachers and rows."
+        f"Use {', or '.join(remedies)}{advice}"
     )
 
 
@@ -132,9 +147,11 @@ def warn_noise(
     n_people: int | None = None,
     *,
     learns: bool,
+    n_later: int = 0,
+    voters: str = "teachers",
 ) -> None:
     """Warn of a mechanism, passed as a parameter, that drowns even unanimous votes."""
-    if is_useful(mechanism, plan, n_columns, n_rows, learns=learns):
+    if is_useful(mechanism, plan, n_columns, n_rows, learns=learns and not n_later):
         _warn_drowned_labels(mechanism, plan, n_columns, n_rows, n_people)
         if learns:
             remedies = ["less noise", "more teachers"]
@@ -143,8 +160,8 @@ def warn_noise(
         probability = survival(mechanism, plan, n_columns, n_rows)
         warn(
             f"mechanism={mechanism!r} would answer, and rightly, with probability "
-            f"{probability:.2g} only, even if all {_teachers_text(plan, n_people)} agree. Use less "
-            "noise, a lower threshold if there is one, or more teachers."
+            f"{probability:.2g} only, even if all {_voters_text(plan, n_people, voters)} agree. "
+            f"Use less noise, a lower threshold if there is one, or more {voters}."
         )
 
 
@@ -159,7 +176,7 @@ def _warn_drowned_labels(
     if probability is not None and probability < MIN_SURVIVAL:
         warn(
             f"noise drowns the ballots on {n_columns} labels: if all "
-            f"{_teachers_text(plan, n_people)} agree, a label is answered rightly with probability "
+            f"{_voters_text(plan, n_people)} agree, a label is answered rightly with probability "
             f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
             "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
             "which learns several labels from one ballot a row."
@@ -188,7 +205,7 @@ def _warn_drowned_classes(
         return
     warn(
         f"a student would learn little of {n_classes} classes from {n_rows:,} noisy labels: even "
-        f"if all {_teachers_text(plan, n_people)} agree, a label survives the noise with "
+        f"if all {_voters_text(plan, n_people)} agree, a label survives the noise with "
         f"probability {probability:.2g} only. Use PrivateLogisticRegression, which has no teachers "
         f"(for tables), or {', or '.join(remedies())}."
     )
@@ -282,17 +299,17 @@ def expected_survival(
     if probability is None:
         return ""
     return (
-        f"If all {_teachers_text(plan, n_people)} agree, a label survives the noise with "
+        f"If all {_voters_text(plan, n_people)} agree, a label survives the noise with "
         f"probability {probability:.2f}. How often teachers agree, and are right, is not known "
         "beforehand."
     )
 
 
-def _teachers_text(plan: Plan, n_people: int | None) -> str:
-    teachers = f"{plan.n_teachers:,} teachers"
+def _voters_text(plan: Plan, n_people: int | None, voters: str = "teachers") -> str:
+    text = f"{plan.n_teachers:,} {voters}"
     if n_people is None:
-        return teachers
-    return f"{teachers} (of {plan.rows_per_teacher(n_people):,} rows)"
+        return text
+    return f"{text} (of {plan.rows_per_teacher(n_people):,} rows)"
 
 
 @singledispatch
@@ -308,6 +325,8 @@ def _(move: ConfidentMax, step: Step, state: NDArray[Any]) -> NDArray[np.float64
 
 @_correct_probability.register
 def _(move: NoisyMax, step: Step, state: NDArray[Any]) -> NDArray[np.float64] | None:
+    # The same but for rounding, on a grid that is no finer than it has to be.
+    state = np.minimum(state, _CERTAIN * move.sigma)
     if move.n_classes is None or move.n_classes <= state.shape[1]:
         return np.exp(max_log_probabilities(state, move.sigma)[:, 0])
     # Only classes with votes are listed: there are very many.
