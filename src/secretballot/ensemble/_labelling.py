@@ -91,8 +91,9 @@ class Labelling:
         Without the parameter `mechanism` it is the one of the reservation, or is calibrated to the
         rows to be paid for, with a share of the remaining budget.
         """
-        target, plan = self.facts.target, self.facts.plan
-        n_columns, n_people = target.n_columns, self.facts.n_people
+        facts = self.facts
+        target, plan = facts.target, facts.plan
+        n_columns, n_people = target.n_columns, facts.n_people
         accountant = ensemble._check_accountant()
         shared = isinstance(ensemble.reservation, Reservation)
         mechanism = ensemble.mechanism
@@ -117,7 +118,7 @@ class Labelling:
             self.plain_mechanism = mechanism
             return adapted
         if in_fit and self.scope is not None and ensemble.reservation is None:
-            accountant.check_left(self.scope)
+            accountant.check_left(self.scope, is_copy=facts.is_copy)
         n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
         sigmas = []
 

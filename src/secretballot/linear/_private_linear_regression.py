@@ -65,7 +65,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         columns may lack them. Tables of too many columns (some 220 numbers with 400 public rows)
         are refused for their memory.
     n_bins : int or "auto", default="auto"
-        Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
+        Largest number of intervals between the knots of a number, at least 2. ``"auto"`` follows from
+        the noise
         and the number of rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
