@@ -49,13 +49,3 @@ def test_scores_of_given_predictions(factor):
             accountant, factor * Y, Y + 1, target_bounds=(0, 100), share="rest", random_state=0
         )
     assert any("have the unit" in str(warning.message) for warning in caught) == (factor > 1)
-
-
-def test_a_unit_is_judged_by_released_values_alone():
-    """A score without noise to speak of and one that noise hides: the second tells less."""
-    hidden = PrivacyAccountant(0.01, 1e-5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        regression_score_private(
-            hidden, 1000 * Y[:300], Y[:300], target_bounds=(0, 100), sigma=3000.0
-        )
