@@ -4,8 +4,12 @@ import pytest
 from tests.mistakes._mistake import LINEAR, Mistake, cases, check
 
 MISTAKES = (
-    Mistake("one bin", "'n_bins' parameter .* range .2, inf.", settings={"n_bins": 1}, models=LINEAR),
-    Mistake("no bin", "'n_bins' parameter .* range .2, inf.", settings={"n_bins": 0}, models=LINEAR),
+    Mistake(
+        "one bin", "'n_bins' parameter .* range .2, inf.", settings={"n_bins": 1}, models=LINEAR
+    ),
+    Mistake(
+        "no bin", "'n_bins' parameter .* range .2, inf.", settings={"n_bins": 0}, models=LINEAR
+    ),
 )
 
 

@@ -220,9 +220,7 @@ def _run(
         other, _ = feature_map(model, data, "kernel", size)
         other_rows = data.private.rows(other)
     public = public_features(data, features)
-    check = PublicRowsCheck.of(
-        model, data.n_units, data.X_public, scope, response.target_bounds
-    )
+    check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope, response.target_bounds)
     placement = BinPlacement.of(
         accountant,
         data,

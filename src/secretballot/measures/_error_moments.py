@@ -10,7 +10,7 @@ import numpy as np
 from secretballot.measures._error_scale import ErrorScale, Floats
 from secretballot.measures._intervals import Interval, quantile
 
-#: Largest distance of the mean target from an end, as a share of the range, if nearly all are there.
+#: Largest distance of the mean target from an end, as a share of the range, if nearly all are near.
 _NEAR = 0.05
 #: Mean squared error, as a share of the largest that counts, above which most errors are large.
 _LARGE = 0.5

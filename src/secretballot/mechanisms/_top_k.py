@@ -389,7 +389,11 @@ class LimitedDomainTopK(ExponentialTopK):
 
 
 def floor_height(
-    mechanism: TopK, below: float | NDArray[Any], scale: float | NDArray[Any], k_max: int, delta: float
+    mechanism: TopK,
+    below: float | NDArray[Any],
+    scale: float | NDArray[Any],
+    k_max: int,
+    delta: float,
 ) -> NDArray[np.float64]:
     """Compute the floor for items that come from the data, given the largest count left out.
 

@@ -223,7 +223,9 @@ class PartSource(PrivateSource):
         columns: Collection[Hashable],
         response: Response,
     ) -> dict[Hashable, float]:
-        return self._add_up(lambda source: source.totals_outside(X_public, categories, columns, response))
+        return self._add_up(
+            lambda source: source.totals_outside(X_public, categories, columns, response)
+        )
 
     def totals_undeclared(
         self,
