@@ -33,7 +33,11 @@ from secretballot.linear._feature_maps import (
 )
 from secretballot.linear._fit_memory import too_many_columns
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
+from secretballot.linear._fit_warnings import (
+    warn_clipped_targets,
+    warn_failed_fit,
+    warn_flattened,
+)
 from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
@@ -166,7 +170,7 @@ def _run(
     response = data.response
     response.warn()
     randomness, scope = Randomness.from_seed(model.random_state), accountant.scope(model.epsilon)
-    accountant.check_left(scope)
+    accountant.check_left(scope, is_copy=is_copy)
     warn_settings(accountant, model.epsilon, data.levels, data.n_units)
     randomness.check_ledger(accountant)
     model._scope = scope
@@ -216,7 +220,7 @@ def _run(
         other, _ = feature_map(model, data, "kernel", size)
         other_rows = data.private.rows(other)
     public = public_features(data, features)
-    check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
+    check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope, response.target_bounds)
     placement = BinPlacement.of(
         accountant,
         data,
@@ -322,6 +326,8 @@ def _run(
     warn_failed_fit(
         fitted.posterior, plan.features, plan.public, residuals, fitted.counts, sigma, n_squared
     )
+    if response.target_bounds is not None:
+        warn_clipped_targets(response.target_bounds, check.share_outside, fitted.at_bounds)
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
@@ -419,15 +425,18 @@ def count_pilot_rounds(features: object, data: FitInput, bins: FeatureMap, size:
 def _people_outside(
     model: LinearModel, data: FitInput, X_public: ArrayLike | PublicData | None
 ) -> dict[Hashable, float]:
-    """Count the people with cells outside of public rows, or of what was declared, by column."""
+    """Count the people with cells outside of public rows, or of what was declared, by column.
+
+    Targets beyond their bounds count as a column.
+    """
     if X_public is None:
         categories = declared_categories(model, data.names)
         bounds = declared_bounds(model, data.names, categories)
-        return data.private.totals_undeclared(bounds, categories)
+        return data.private.totals_undeclared(bounds, categories, data.response)
     shown = public_rows(X_public, None)
     if data.choice.is_named:
         shown = data.choice.select(shown, "X_public")
-    return data.private.totals_outside(shown, model.categories, data.names)
+    return data.private.totals_outside(shown, model.categories, data.names, data.response)
 
 
 def _unknown_cells(model: LinearModel, data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
