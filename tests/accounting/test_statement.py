@@ -209,7 +209,8 @@ def test_what_sums_were_released_for(model, words):
     learned = f"a logistic regression of {words}" if words else "a regression of a number"
     text = flat(accountant.statement())
     assert f"sums over bounded rows, with noise, for {learned} on 3 columns." in text
-    checked = "counts, with noise (rows outside of declared bounds and categories)"
+    of_targets = "" if words else ", or of target_bounds"
+    checked = f"counts, with noise (rows outside of declared bounds and categories{of_targets})"
     assert f"{checked}, for {learned} on 3 columns." in text
 
 

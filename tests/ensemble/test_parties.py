@@ -27,7 +27,7 @@ def parties(private):
     return [party(X[start::8], y[start::8]) for start in range(8)]
 
 
-@pytest.mark.filterwarnings("ignore:a copy of the model")
+@pytest.mark.filterwarnings("ignore:a copy of the model", "ignore:epsilon=90.0. this copy")
 @pytest.mark.parametrize("unit", ["voter", "row"])
 def test_parties_vote(parties, public, unit):
     accountant = PrivacyAccountant(100.0, 1e-5, unit=unit)

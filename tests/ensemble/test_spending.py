@@ -46,6 +46,7 @@ def test_a_budget_of_pairs_has_no_price_for_votes(ensemble, private, public, mec
     assert not accountant.entries()
 
 
+@pytest.mark.filterwarnings("ignore:predict_private takes")
 def test_predict_private(ensemble, private, public):
     ensemble.set_params(student=None).fit(*private)
     assert ensemble.accountant.spent().n_rows == 0
@@ -119,6 +120,7 @@ def test_too_little_noise_is_refused_before_training(ensemble, private, public):
     assert not hasattr(ensemble, "_teachers")
 
 
+@pytest.mark.filterwarnings("ignore:predict_private takes")
 def test_teachers_survive_a_refused_release(ensemble, private, public, monkeypatch):
     # As if another process had spent the budget during the training.
     monkeypatch.setattr(Labelling, "check_affordable", lambda *_: None)

@@ -14,6 +14,7 @@ from secretballot.accounting import PrivacyLeakWarning
 from secretballot.inspection import TermsDisplay
 from secretballot.linear.features import NumberKnots
 from secretballot.linear.rounds import NumberResponse, ResidualHistogram
+from secretballot.linear.rounds._number_rounds import clipped_residuals
 from secretballot.linear.rounds._residual_histogram import _EDGES, N_BINS, TOP, residual_bins
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
@@ -277,7 +278,12 @@ def test_faults_are_refused_before_spending(given, y, message):
 
 def test_targets_beyond_the_bounds_are_clipped():
     response = NumberResponse((0, 10))
-    assert response.read([-5.0, 0.0, 5.0, 99.0]).tolist() == [-1, -1, 0, 1]
+    targets = response.read([-5.0, 0.0, 5.0, 99.0])
+    assert response.beyond_bounds(targets).tolist() == [True, False, False, True]
+    for scale in (1.0, 0.25):
+        of_bounds = clipped_residuals(scale)(np.array([-1.0, -1.0, 0.0, 1.0]), np.full((4, 1), 0.9))
+        residuals = clipped_residuals(scale)(targets, np.full((4, 1), 0.9))
+        assert [part.tolist() for part in residuals] == [part.tolist() for part in of_bounds]
 
 
 def test_weights_of_knots_add_to_one():

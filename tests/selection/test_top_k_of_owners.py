@@ -118,7 +118,9 @@ def test_the_statement_says_what_was_counted(counts, said):
 
 
 def test_visits_and_owners_of_polars():
-    visits = pl.DataFrame({"person": [*range(900), *range(900)], "place": ["park", "pool"] * 900})
+    visits = pl.DataFrame(
+        {"person": [*range(900), *range(900), 0], "place": [*["park", "pool"] * 900, "zoo"]}
+    )
     places = visits["place"].to_dummies()
     found = private_top_k(places, 2, accountant=budget(), owners=visits["person"], share="rest")
     assert found.items.tolist() == ["place_park", "place_pool"]

@@ -286,7 +286,7 @@ class BudgetHandle:
             equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
         )
 
-    def check_left(self, scope: Scope) -> None:
+    def check_left(self, scope: Scope, *, is_copy: bool = False) -> None:
         """Refuse a new scope whose epsilon, or share, is more than what is left. Free.
 
         Where costs depend on the votes nothing is refused: what is left depends on them too.
@@ -294,13 +294,16 @@ class BudgetHandle:
         Parameters
         ----------
         scope : Scope
+        is_copy : bool, default=False
+            Whether it is of one of several copies of an estimator, each of which needs its own
+            part: the error says so.
 
         Raises
         ------
         BudgetExceededError
             If less is left, of the budget of any level.
         """
-        check_left(self._ledger.budget, self._ledger.totals(), scope)
+        check_left(self._ledger.budget, self._ledger.totals(), scope, is_copy)
 
     @property
     def epsilon(self) -> float | dict[str, float]:

@@ -246,6 +246,12 @@ USED_UP = (
     "this budget is used up, and what was released from it stays free to use. Where more is to "
     "follow, give each fit or answer an amount beforehand: epsilon=, or share= of an answer."
 )
+#: The advice to copies of an estimator.
+EQUAL_FITS = (
+    "This is a copy of the estimator, one of n_fits that a search, a calibration or a stack fits: "
+    "give each an equal part, epsilon=accountant.epsilon_per_fit(n_fits), before the first of "
+    "them. A search has n_fits = settings x folds + 1."
+)
 _CHEAPER_RELEASES = (
     "what is left stays for releases that cost less, or for counts of more rows: the noise for few "
     "rows has to be small."
@@ -505,8 +511,11 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
     return caps
 
 
-def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
-    """Refuse a new scope whose epsilon, or share, is more than what is left of the budget."""
+def check_left(budget: Budget, totals: Totals, scope: Scope, is_copy: bool) -> None:
+    """Refuse a new scope whose epsilon, or share, is more than what is left of the budget.
+
+    Copies of an estimator are fitted several times: each needs its own part of what is left.
+    """
     if budget.is_sensitive:
         return  # what is left depends on the votes
     headroom = Limits(budget).headroom(totals, budget.names)
@@ -530,6 +539,8 @@ def check_left(budget: Budget, totals: Totals, scope: Scope) -> None:
                 headroom[other.name][0] <= WORTH_SPENDING * other.amount for other in budget.levels
             )
             advice = f"T{USED_UP[1:]}" if is_used_up else f"Pass {remedy} for what is left."
+            if is_copy:
+                advice = EQUAL_FITS if not is_used_up else f"{advice} {EQUAL_FITS}"
             of_level = f" of {level.name!r}" if len(budget.levels) > 1 else ""
             raise BudgetExceededError(
                 f"{amount_text} takes {price:.1%} of the budget{of_level}, and {share_left:.1%} is "

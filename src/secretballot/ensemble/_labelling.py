@@ -22,7 +22,12 @@ from secretballot.ensemble._private_labels import PrivateLabels, warn_classes_le
 from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
-from secretballot.ensemble.advice import check_noise, too_few_rows, warn_noise
+from secretballot.ensemble.advice import (
+    check_noise,
+    too_few_rows,
+    warn_costly_rows,
+    warn_noise,
+)
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
@@ -91,8 +96,9 @@ class Labelling:
         Without the parameter `mechanism` it is the one of the reservation, or is calibrated to the
         rows to be paid for, with a share of the remaining budget.
         """
-        target, plan = self.facts.target, self.facts.plan
-        n_columns, n_people = target.n_columns, self.facts.n_people
+        facts = self.facts
+        target, plan = facts.target, facts.plan
+        n_columns, n_people = target.n_columns, facts.n_people
         accountant = ensemble._check_accountant()
         shared = isinstance(ensemble.reservation, Reservation)
         mechanism = ensemble.mechanism
@@ -120,7 +126,7 @@ class Labelling:
             self.plain_mechanism = mechanism
             return adapted
         if in_fit and self.scope is not None and ensemble.reservation is None:
-            accountant.check_left(self.scope)
+            accountant.check_left(self.scope, is_copy=facts.is_copy)
         sigmas = []
 
         def make(sigma: float) -> Mechanism:
@@ -144,6 +150,10 @@ class Labelling:
             epsilon_factor=partial(epsilon_factor, accountant, self.scope),
             withhold=withhold,
         )
+        if not in_fit and ensemble.reservation is None and not withhold:
+            price = accountant.price(calibrated, n_queries, n_columns=n_columns, scope=self.scope)
+            share = max(by_level(price).values())
+            warn_costly_rows(make, sigma, plan, n_columns, n_queries, share)
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
 

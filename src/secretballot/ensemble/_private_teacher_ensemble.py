@@ -415,7 +415,9 @@ class PrivateTeacherEnsemble(
     def predict_private(self, X: Rows) -> PrivateLabels:
         """Label rows by a private vote of the teachers. **This spends budget.**
 
-        Rows are answered in order while the budget, or the reservation, lasts.
+        Rows are answered in order while the budget, or the reservation, lasts. Without `mechanism`
+        and `reservation` one call takes all that the fit may spend, for one row too; it warns
+        before, if far more noise would do.
 
         Parameters
         ----------

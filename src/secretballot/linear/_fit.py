@@ -18,7 +18,11 @@ from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import additive_features, is_frozen, public_features
 from secretballot.linear._fit_plan import FitPlan, plan_fit
 from secretballot.linear._fit_size import FitSize
-from secretballot.linear._fit_warnings import warn_failed_fit, warn_flattened
+from secretballot.linear._fit_warnings import (
+    warn_clipped_targets,
+    warn_failed_fit,
+    warn_flattened,
+)
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._released_bins import placed_bins
 from secretballot.linear.features import (
@@ -122,7 +126,7 @@ def _checked_size(settings: Settings, data: FitInput, randomness: Randomness) ->
     """Choose the size of a fit; refuse it, or warn, by what public numbers tell."""
     accountant, population = settings.accountant, data.population
     data.response.warn()
-    accountant.check_left(settings.scope)
+    accountant.check_left(settings.scope, is_copy=settings.is_copy)
     warn_settings(accountant, settings.epsilon, population.levels, population.n_units)
     randomness.check_ledger(accountant)
     n_columns, n_public = len(data.columns.names), data.columns.n_public
@@ -171,14 +175,17 @@ def _note(settings: Settings, data: FitInput, plan: FitPlan) -> dict[str, object
 def _people_outside(
     data: FitInput, X_public: ArrayLike | PublicData | None
 ) -> dict[Hashable, float]:
-    """Count the people with cells outside of public rows, or of what was declared, by column."""
-    columns = data.columns
+    """Count the people with cells outside of public rows, or of what was declared, by column.
+
+    Targets beyond their bounds count as a column.
+    """
+    columns, response = data.columns, data.response
     if X_public is None:
-        return data.private.totals_undeclared(columns.bounds, columns.categories)
+        return data.private.totals_undeclared(columns.bounds, columns.categories, response)
     shown = public_rows(X_public, None)
     if columns.choice.is_named:
         shown = columns.choice.select(shown, "X_public")
-    return data.private.totals_outside(shown, columns.categories, columns.names)
+    return data.private.totals_outside(shown, columns.categories, columns.names, response)
 
 
 def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> AdditiveBins:
@@ -262,6 +269,8 @@ def _result(
         rounds.noise(rounds.features.norm),
         population.total**2 / population.n_people,
     )
+    if data.response.target_bounds is not None:
+        warn_clipped_targets(data.response.target_bounds, check.share_outside, fitted.at_bounds)
     if directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(directions)

@@ -87,7 +87,9 @@ def plan_fit(
     n_pairs = count_pairs(settings.interactions, response, features, size)
     _check_memory(columns, features, n_pairs)
 
-    check = PublicRowsCheck.of(settings, population.n_units, columns.X_public, scope)
+    check = PublicRowsCheck.of(
+        settings, population.n_units, columns.X_public, scope, response.target_bounds
+    )
     releases = check.planned()
     bounds = bounds_of_numbers(settings, columns, size.n_bins, is_smooth=response.is_smooth)
     placement = plan_bins(

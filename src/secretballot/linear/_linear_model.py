@@ -92,7 +92,7 @@ class LinearModel(
             HasMethods(["fit", "transform"]),
         ],
         "columns": ["array-like", None],
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "categories": [dict, None],

@@ -59,13 +59,14 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     target_bounds : tuple of (float, float), default=None
         Least and largest target, which must be known beforehand: targets of private rows are
         clipped to them. They may be some times too wide: residuals are clipped where most end.
+        `check_public_rows` counts the targets beyond them too, as those of one column more.
     columns : array-like of column names or positions, default=None
         Columns to read; None: all. The model leaves the others out; public rows with names of
         columns may lack them. Tables of too many columns (some 220 numbers with 400 public rows)
         are refused for their memory.
     n_bins : int or "auto", default="auto"
-        Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
-        and the number of rows.
+        Largest number of intervals between the knots of a number, at least 2. ``"auto"`` follows
+        from the noise and the number of rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
     interactions : int or "auto", default="auto"
@@ -92,7 +93,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         candidate and fold is a fit.
     check_public_rows : bool, default=True
         Whether to check first, by one noisy count, that most private rows lie within the ranges
-        and categories of the public rows, or without them within declared bounds and categories.
+        and categories of the public rows, or without them within declared bounds and categories,
+        and most targets within `target_bounds`. From a quarter of the targets on a fit warns.
         It costs at most 1 % of the fit; where it would cost more there is no check.
     rows_per_call : {"auto", 256, 8, 1}, default="auto"
         Number of private rows that a transformer is given in one call (`features`): always the

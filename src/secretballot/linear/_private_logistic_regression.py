@@ -62,7 +62,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         Columns to read; None: all. Public rows with names of columns may lack the others. Tables of
         too many columns (some 450 with 400 public rows) are refused for their memory.
     n_bins : int or "auto", default="auto"
-        Largest number of bins of a number. ``"auto"``: by the noise and the number of rows.
+        Largest number of bins of a number, at least 2. ``"auto"``: by the noise and the number of
+        rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
     interactions : int or "auto", default="auto"

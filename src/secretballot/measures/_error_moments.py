@@ -10,6 +10,11 @@ import numpy as np
 from secretballot.measures._error_scale import ErrorScale, Floats
 from secretballot.measures._intervals import Interval, quantile
 
+#: Largest distance of the mean target from an end, as a share of the range, if nearly all are near.
+_NEAR = 0.05
+#: Mean squared error, as a share of the largest that counts, above which most errors are large.
+_LARGE = 0.5
+
 
 @dataclass(frozen=True)
 class ErrorMoments:
@@ -69,6 +74,29 @@ class ErrorMoments:
             for end in (error - reach, error + reach)
         )
         return low, high
+
+    def signs_of_other_units(self, level: float) -> list[str]:
+        """Describe why targets may have another unit than predictions or bounds; none if R^2 > 0.
+
+        The mean deviation and the mean squared error count with twice the noise on them.
+        """
+        low_r2, high_r2 = self.r2_interval(level)
+        if low_r2 > 0:
+            return []
+        scale, noise, signs = self.scale, 2 * self.noise, list[str]()
+        ends = np.array([scale.low, scale.high]) - scale.centre
+        low, high = np.clip(ends / scale.largest_deviation, -1.0, 1.0).tolist()
+        distances = {low: self.means[1] - low, high: high - self.means[1]}
+        for end, distance in distances.items():
+            if distance + noise[1] < _NEAR * (high - low):
+                value = scale.centre + end * scale.largest_deviation
+                side = "below" if end == low else "above"
+                signs.append(f"nearly all targets count as {value:,.4g}, or lie near it or {side}")
+        if self.means[0] - noise[0] > _LARGE:
+            signs.append(f"most errors are {scale.largest_error:,.4g}, the largest that counts")
+        if high_r2 < 0:
+            signs.append("predictions are further from the targets than their mean is")
+        return signs
 
     def _fourth_moments(self) -> tuple[float, float, float]:
         """Compute the mean products of squared errors and squared deviations from the mean.

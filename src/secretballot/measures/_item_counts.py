@@ -41,6 +41,7 @@ class ItemCounts:
     names: Names | None  # None: items are named by their positions
     largest: float = 0.0  # contribution of a person to an item
     most_items: int = 0  # of a person
+    n_people: int | None = None  # None of totals
 
     @classmethod
     def from_input(
@@ -246,7 +247,7 @@ def _sum_people(table: Numbers, max_contribution: float) -> ItemCounts:
     _check_numbers(table)
     most_items = (table != 0).sum(axis=1).max(initial=0)
     totals = _round_down(table, max_contribution).sum(axis=0)
-    return ItemCounts(totals, None, float(table.max(initial=0)), int(most_items))
+    return ItemCounts(totals, None, float(table.max(initial=0)), int(most_items), len(table))
 
 
 def _sum_sparse(counts: sparray | spmatrix, max_contribution: float) -> ItemCounts:
@@ -265,7 +266,8 @@ def _sum_sparse(counts: sparray | spmatrix, max_contribution: float) -> ItemCoun
     rounded = _round_down(table.data, max_contribution)
     totals = np.bincount(table.indices, weights=rounded, minlength=table.shape[1])
     totals = totals if table.dtype.kind == "f" else totals.astype(np.int64)
-    return ItemCounts(totals, None, float(table.data.max(initial=0)), int(most_items))
+    largest = float(table.data.max(initial=0))
+    return ItemCounts(totals, None, largest, int(most_items), table.shape[0])
 
 
 def _round_down(contributions: Numbers, max_contribution: float) -> Numbers:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._errors import warn
 from secretballot._base._numbers import check_integer, check_number, quoted
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
@@ -107,7 +109,8 @@ def private_top_k(
         ``pd.get_dummies(visits["place"])``. Of `PrivateParts`, `y` is the column of items, or one
         column for each item. A Series is refused: its index may number rows or hold people's ids.
     k : int, default=None
-        Number of items. None: those above the largest gap between neighbouring counts.
+        Number of items, fewer than there are known ones. None: those above the largest gap between
+        neighbouring counts.
     accountant : PrivacyAccountant
         The budget. Its relation defines neighbours: one person more or less, or one replaced. Its
         unit is who counts as a person: counts of rows protect one row, not all that a person
@@ -147,11 +150,19 @@ def private_top_k(
     Raises
     ------
     ValueError
-        If no amount is given, a person exceeds a limit, totals are not whole numbers (and
-        `max_contribution` is None), counts is a Series, the mechanism is not proven for an unknown
-        domain, or owners and the accountant's unit don't go together; nothing is spent.
+        If no amount is given, `k` is the number of all known items, a person exceeds a limit,
+        totals are not whole numbers (and `max_contribution` is None), counts is a Series, the
+        mechanism is not proven for an unknown domain, or owners and the accountant's unit don't go
+        together; nothing is spent.
     BudgetExceededError
         If the remaining budget is too small, or less than `epsilon` or `share`.
+
+    Warns
+    -----
+    UserWarning
+        If the noise is above all counts that so many people add up to, before it is paid. Of
+        totals the number of people is not known: items of fewer people than
+        ``mechanism.hidden_count`` are named by chance, or not at all.
 
     See Also
     --------
@@ -205,7 +216,7 @@ def private_top_k(
         if domain == "known":
             raise ValueError("counts holds no items; pass at least one.")
         # An empty list is private too: it is treated like one item without contributions.
-        items = ItemCounts(np.zeros(1), np.empty(0, dtype=object))
+        items = replace(items, counts=np.zeros(1), names=np.empty(0, dtype=object))
     table = items.counts[None]
     scope = answer_scope(accountant, epsilon, share)
     limits = ("the mechanism's weight", "its max_items")
@@ -230,6 +241,8 @@ def private_top_k(
         make: Any = mechanism
         chosen = accountant.calibrate(make, 1, n_columns=columns, scope=scope)
     _check_suitable(chosen, items, domain, limits)
+    if accountant.relation == "replace":
+        _warn_noise(chosen, items, accountant.unit)
     outcome = accountant.release(
         chosen,
         table,
@@ -260,7 +273,7 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
     finally:
         buckets.delete()
     items = ItemCounts.from_input(counts)
-    return ItemCounts(items.counts, items.names, largest, most_items)
+    return ItemCounts(items.counts, items.names, largest, most_items, buckets.n_owners)
 
 
 def _count_bucket(
@@ -399,4 +412,26 @@ def _check_suitable(
             f"mechanism={mechanism!r} is not for items that come from the data; make it with "
             "unknown_domain=True if it allows that."
         )
+    n_items = len(items.counts)
+    if domain == "known" and mechanism.has_fixed_size and mechanism.k == n_items:
+        raise ValueError(
+            f"k={n_items} are all of the {n_items} known item(s), so that nothing is chosen by "
+            "counts, and the answer is known without them. Nothing was released or spent. Ask for "
+            "fewer items, or for k=None (those above the largest gap); NoisyCounts releases the "
+            "counts themselves."
+        )
     items.check_people((limits[0], mechanism.contribution), (limits[1], mechanism.max_items))
+
+
+def _warn_noise(mechanism: TopK, items: ItemCounts, unit: str) -> None:
+    """Warn, before it is paid, of noise above all counts that so many people can add up to."""
+    if items.n_people is None:
+        return
+    most = items.n_people * mechanism.contribution
+    if mechanism.hidden_count > most:
+        named = "named by chance" if mechanism.has_fixed_size else "hardly ever named"
+        warn(
+            f"the noise of this release hides counts up to {mechanism.hidden_count:,.0f}, and the "
+            f"{items.n_people:,} {unit}s add {most:,.0f} to an item at most: items are {named}. "
+            f"Give a larger amount (epsilon= or share=), a smaller k, or more {unit}s."
+        )

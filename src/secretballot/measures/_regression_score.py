@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._errors import warn
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
@@ -119,6 +120,12 @@ def release_errors(
         note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
     )
     moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
+    if signs := moments.signs_of_other_units(noise.level):
+        warn(
+            f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
+            f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped? This follows "
+            "from what was released, and is paid for."
+        )
     return PrivateRegressionScore(
         r2=moments.r2,
         r2_interval=moments.r2_interval(noise.level),

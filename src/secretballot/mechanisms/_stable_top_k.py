@@ -31,7 +31,15 @@ from secretballot.mechanisms._base import (
 )
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._noisy_max import UNANSWERED
-from secretballot.mechanisms._top_k import Draws, TopK, draw_items, floor_height, largest, mark
+from secretballot.mechanisms._top_k import (
+    GUMBEL_DEVIATION,
+    Draws,
+    TopK,
+    draw_items,
+    floor_height,
+    largest,
+    mark,
+)
 
 Selector = Literal["exponential", "gaussian"]
 TestNoise = Literal["gaussian", "laplace"]
@@ -314,7 +322,18 @@ class StableTopK(TopK):
         return 1 if self.n_votes is None else 0
 
     @property
-    def _has_fixed_size(self) -> bool:
+    def hidden_count(self) -> float:
+        """Count that noise hides: a stable set needs such a gap, and draws have such noise."""
+        if self.k is None:
+            return self._sensitivity + self._gap_test.height
+        scale = self._draws.unit * draw_noise_factor(self.k)
+        if self.unknown_domain:
+            k_max = self._max_size(None)
+            return float(floor_height(self, 0.0, scale, k_max, self.delta_t))
+        return GUMBEL_DEVIATION * scale
+
+    @property
+    def _has_one_size(self) -> bool:
         if isinstance(self.regularizer, Sequence):
             return int(np.isfinite(self.regularizer).sum()) == 1
         if self.k is not None and self.regularizer in (None, math.inf):
@@ -323,7 +342,7 @@ class StableTopK(TopK):
 
     @property
     def _rho_parts(self) -> RhoParts:
-        rho, fixed = self._rho(0.25), self._has_fixed_size
+        rho, fixed = self._rho(0.25), self._has_one_size
         share = self.draw_share or (_FIXED_SIZE_DRAW_SHARE if fixed else 0.5)
         draws = 0.0 if self.k is None else share * rho
         choice = 0.0 if fixed else self.choice_share * (rho - draws)
@@ -365,7 +384,7 @@ class StableTopK(TopK):
         delta = self.delta_t if self.unknown_domain else 0.0
         sizes = self.regularizer
         excluded = isinstance(sizes, Sequence) and math.isinf(sizes[k - 1])
-        if self._has_fixed_size and not excluded:
+        if self._has_one_size and not excluded:
             # The only size is k: none are drawn, or all are.
             draw = BoundedRange(width=width / draw_noise_factor(k))
             return Step("draws", draw, times=k, delta=delta)
@@ -387,7 +406,7 @@ class StableTopK(TopK):
 
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         law: Law = (self._gap_test.step(contribution),)
-        if not self._has_fixed_size:
+        if not self._has_one_size:
             law = (self._size_choice.step(contribution, self._n_sizes(n_columns)), *law)
         if self.k is not None:
             law = (*law, self._draw_step(contribution))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -104,6 +105,16 @@ class TopK(Mechanism):
         """Sensitivity of the difference of two counts to any person."""
         return self._unit_sensitivity * max(self._contributions.values())
 
+    @property
+    @abstractmethod
+    def hidden_count(self) -> float:
+        """Count that noise hides: items of no more people are named by chance, or not at all."""
+
+    @property
+    def has_fixed_size(self) -> bool:
+        """True if a set has `k` items whatever the counts are."""
+        return self.k is not None and not self.unknown_domain
+
     def counting(self, n_columns: int) -> Counting:
         return CountLabels()
 
@@ -133,6 +144,8 @@ class TopK(Mechanism):
         return votes
 
 
+#: Standard deviation of Gumbel noise of scale 1.
+GUMBEL_DEVIATION = math.pi / math.sqrt(6)
 #: Rows are sorted completely if they are shorter, or if a larger part of them is needed.
 _SHORT_ROW, _LARGE_PART = 512, 0.25
 
@@ -277,6 +290,10 @@ class ExponentialTopK(TopK):
     def _scale(self) -> float:
         return self._unit_sensitivity / self._width
 
+    @property
+    def hidden_count(self) -> float:
+        return GUMBEL_DEVIATION * self._scale
+
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         draw = BoundedRange(width=self._width * contribution)
         return (Step("draws", draw, times=self._set_size),)
@@ -342,6 +359,14 @@ class LimitedDomainTopK(ExponentialTopK):
         super().__post_init__()
         check_integer("k_max", self.k_max, least=self._set_size)
 
+    @property
+    def hidden_count(self) -> float:
+        return float(floor_height(self, 0.0, self._scale, self.k_max, self.delta_t))
+
+    @property
+    def has_fixed_size(self) -> bool:
+        return False
+
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         return tuple(
             replace(draws, delta=self.delta_t) for draws in super()._law(contribution, n_columns)
@@ -364,7 +389,11 @@ class LimitedDomainTopK(ExponentialTopK):
 
 
 def floor_height(
-    mechanism: TopK, below: NDArray[Any], scale: float | NDArray[Any], k_max: int, delta: float
+    mechanism: TopK,
+    below: float | NDArray[Any],
+    scale: float | NDArray[Any],
+    k_max: int,
+    delta: float,
 ) -> NDArray[np.float64]:
     """Compute the floor for items that come from the data, given the largest count left out.
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from secretballot._base._errors import PrivacyLeakWarning, warn
+from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._limits import EQUAL_FITS
+from secretballot.tables._level_prices import price_of_all
 
 #: Parameters of an estimator that limit the price of a fit: one must be given to a copy.
 _AMOUNTS = ("epsilon", "mechanism", "reservation")
+#: Share of the whole budget that only one copy can take.
+_ONE_COPY = 0.501
 
 
 class CopiedMixin:
@@ -38,6 +43,7 @@ def check_copy(estimator: Any) -> bool:
             "pass epsilon=accountant.epsilon_per_fit(n_fits): a search, a calibration or a stack "
             "fits copies, and each needs its own part."
         )
+    _warn_share(estimator.accountant, estimator.epsilon)
     warn(
         "a copy of the model was fitted, as tools around a model do. What such a tool itself "
         "learns from private rows, or scores with them (a calibration, a threshold, a choice of "
@@ -46,3 +52,18 @@ def check_copy(estimator: Any) -> bool:
         PrivacyLeakWarning,
     )
     return True
+
+
+def _warn_share(accountant: PrivacyAccountant, epsilon: float | dict[str, float] | None) -> None:
+    """Warn, before it is paid, of a copy after which no other one is affordable."""
+    if epsilon is None or accountant.accounting == "data_dependent":
+        return
+    try:
+        share = max(price_of_all(accountant, accountant.scope(epsilon)).values())
+    except BudgetExceededError:
+        return  # refused with the fit's own error
+    if share > _ONE_COPY:
+        warn(
+            f"epsilon={epsilon!r}: this copy of the model takes {share:.0%} of the whole budget, "
+            f"and a second one will be refused. {EQUAL_FITS}"
+        )

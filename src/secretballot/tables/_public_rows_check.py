@@ -33,9 +33,14 @@ from secretballot.tables._people import People
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
+#: Standard deviations that noise hardly reaches.
+_CLEAR = 3.5
 #: What was counted, in the note of the release.
 _PUBLIC_NOTE = "rows outside of the public rows"
 _DECLARED_NOTE = "rows outside of declared bounds and categories"
+_TARGETS_NOTE = ", or of target_bounds"
+#: Key of the targets beyond their declared bounds, among the names of columns.
+TARGETS = ("y", "beyond target_bounds")
 #: What a refusal says, and its remedy.
 _PUBLIC_WORDS = (
     "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "
@@ -49,6 +54,11 @@ _DECLARED_WORDS = (
     "what is declared of a column (numbers beyond its bounds, or that can't be read; other "
     "categories).",
     "Declare bounds in the unit of the column, and categories as they are spelt and coded in X",
+)
+_TARGETS_WORDS = (
+    "target_bounds={bounds!r} does not match y: about {share:.0%} of the private targets lie "
+    "beyond it, and would be clipped to it.",
+    "Declare bounds in the unit of y that hold nearly all targets",
 )
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
@@ -67,8 +77,8 @@ class PublicRowsCheck:
 
     The count is the largest, over all columns, of the people whose cell lies outside of the ranges
     and categories of the public rows; without public rows, outside of declared bounds and
-    categories. An owner counts the share of rows. Replacing one person changes it by 1 at most,
-    however many columns there are.
+    categories. The target of a regression is one column more. An owner counts the share of rows.
+    Replacing one person changes it by 1 at most, however many columns there are.
     """
 
     n: int  # rows, or owners
@@ -77,6 +87,7 @@ class PublicRowsCheck:
     skipped: str = ""  # reason for no check
     count: float | None = None  # noisy, once it is released
     is_declared: bool = False  # True if declared columns are compared, and no public rows
+    target_bounds: tuple[float, float] | None = None  # of a regression
 
     #: Name of the release in a plan.
     NAME: ClassVar[str] = "public rows check"
@@ -85,10 +96,15 @@ class PublicRowsCheck:
 
     @classmethod
     def of(
-        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike | None, scope: Scope | None
+        cls,
+        estimator: CheckedEstimator,
+        n: int,
+        X_public: ArrayLike | None,
+        scope: Scope | None,
+        target_bounds: tuple[float, float] | None = None,
     ) -> PublicRowsCheck:
         """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
-        check = cls(n=n, is_declared=X_public is None)
+        check = cls(n=n, is_declared=X_public is None, target_bounds=target_bounds)
         if not estimator.check_public_rows:
             return replace(check, skipped="check_public_rows=False")
         if isinstance(getattr(estimator, "reservation", None), Reservation):
@@ -128,6 +144,8 @@ class PublicRowsCheck:
     @property
     def _note(self) -> dict[str, object]:
         measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
+        if self.target_bounds is not None:
+            measured += _TARGETS_NOTE
         return {"measured": measured, "n_counted": self.n}
 
     def draw(self, run: Run, totals: Callable[[], Mapping[Hashable, float]]) -> PublicRowsCheck:
@@ -149,6 +167,9 @@ class PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
+        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
+        if self.target_bounds is not None:
+            measured += _TARGETS_NOTE
         noisy, column = release_largest_count(
             estimator.accountant,
             totals(),
@@ -165,13 +186,24 @@ class PublicRowsCheck:
     def _judged(self, noisy: float, column: Hashable) -> PublicRowsCheck:
         if noisy > self.n / 2:
             problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
+            if column == TARGETS:
+                problem, remedy = _TARGETS_WORDS
+            share = min(max(noisy / self.n, 0), 1)
+            place = "" if column == TARGETS else f"The column is {column!r}. "
             raise ValueError(
-                f"{problem.format(share=min(max(noisy / self.n, 0), 1))} The fit would learn "
+                f"{problem.format(share=share, bounds=self.target_bounds)} The fit would learn "
                 f"next to nothing; it was not begun, and {self.share:.2g} of what it may spend was "
                 f"paid for this check. {remedy}, or pass check_public_rows=False. "
-                f"The column is {column!r}. {NOT_FOR_PUBLICATION}"
+                f"{place}{NOT_FOR_PUBLICATION}"
             )
         return replace(self, count=noisy)
+
+    @property
+    def share_outside(self) -> float:
+        """Noisy share of the people outside, of the worst column; 0 if noise explains it."""
+        if self.sigma is None or self.count is None or self.count < _CLEAR * self.sigma:
+            return 0.0
+        return self.count / self.n
 
     def __str__(self) -> str:
         checked = "declared columns" if self.is_declared else "public rows"

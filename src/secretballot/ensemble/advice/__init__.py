@@ -11,6 +11,7 @@ from secretballot.ensemble.advice._recommend_teachers import (
 )
 from secretballot.ensemble.advice._survival import check_noise as check_noise
 from secretballot.ensemble.advice._survival import expected_survival as expected_survival
+from secretballot.ensemble.advice._survival import warn_costly_rows as warn_costly_rows
 from secretballot.ensemble.advice._survival import warn_noise as warn_noise
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots as NoiseAgainstBallots
 from secretballot.ensemble.advice._teacher_advice import TeacherAdvice as TeacherAdvice

@@ -37,6 +37,9 @@ MIN_CLASS_SIGNAL = 1.5
 #: students of 60 classes kept a fifth of their accuracy; with 2.5, of 20 classes, half.
 ROWS_PER_CLASS = 2
 
+#: Share of the whole budget from which a call with few rows warns, if labels are right with this
+#: probability at a multiple of the noise.
+_LARGE_PART, _SURE, _MORE_NOISE = 0.1, 0.95, 4.0
 #: Number of rows that covers a round of turns.
 _ROUND = 64
 
@@ -110,15 +113,14 @@ def check_noise(
     remedies.append(f"about {epsilon_factor(factor * _MARGIN):g} times the epsilon")
     if not suffices(sigma / factor):
         remedies = ["a mechanism with a lower threshold"]
-    name = f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
     insists = (
         "the student would learn next to nothing, of fewer rows too"
         if learns_all
         else "a student can learn from many labels that are seldom right"
     )
     advice = (
-        f" (mechanism={name}sigma={sigma:.4g}) insists: {insists}). recommend_teachers(...) "
-        "compares numbers of teachers and rows."
+        f" (mechanism={_vote(mechanism, plan)}sigma={sigma:.4g}) insists: {insists}). "
+        "recommend_teachers(...) compares numbers of teachers and rows."
     )
     if voters != "teachers":
         advice = ". Agreement(mechanism=..., parties=...), made without agree, insists."
@@ -128,6 +130,40 @@ def check_noise(
         f"{survival(mechanism, plan, n_columns, n_rows):.2g} only. Nothing was released or spent. "
         f"Use {', or '.join(remedies)}{advice}"
     )
+
+
+def warn_costly_rows(
+    make: Callable[[float], Mechanism],
+    sigma: float,
+    plan: Plan,
+    n_columns: int,
+    n_rows: int,
+    share: float,
+) -> None:
+    """Warn, before it is paid, of rows whose labels would be as right at a fraction of the cost.
+
+    `share` is what they take of the whole budget. A multiple of the noise divides it by the square.
+    """
+    if share < _LARGE_PART:
+        return
+    plentiful = make(_MORE_NOISE * sigma)
+    probability = survival(plentiful, plan, n_columns, n_rows)
+    if probability is None or probability < _SURE:
+        return
+    warn(
+        f"predict_private takes {share:.0%} of the whole budget for {n_rows:,} row(s): all that "
+        "the fit may spend, as no amount of noise is given. With "
+        f"{_MORE_NOISE:g} times the noise they take some {share / _MORE_NOISE**2:.1%}, and a label "
+        f"on which all {plan.n_teachers} teachers agree is still right with probability "
+        f"{probability:.3g}. Pass mechanism={_vote(plentiful, plan)}sigma="
+        f"{_MORE_NOISE * sigma:.4g}), or, if more rows follow, reservation=n, the number of all "
+        "rows, which are paid for together."
+    )
+
+
+def _vote(mechanism: Mechanism, plan: Plan) -> str:
+    """Return the beginning of the default mechanism's call."""
+    return f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
 
 
 def _noise_factor(suffices: Callable[[float], bool], sigma: float) -> float:

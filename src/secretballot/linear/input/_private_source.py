@@ -24,7 +24,7 @@ from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._frames import as_table, columns_of
 from secretballot.tables._misfits import warn_misfits
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import people_outside, totals_outside
+from secretballot.tables._public_rows_check import TARGETS, people_outside, totals_outside
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
 
@@ -52,16 +52,24 @@ class PrivateSource(ABC):
         X_public: ArrayLike,
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         columns: Collection[Hashable],
+        response: Response,
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are outside of the public ones, for each column."""
+        """Count the people whose cells are outside of the public ones, for each column.
+
+        Targets beyond their bounds count as a column.
+        """
 
     @abstractmethod
     def totals_undeclared(
         self,
         bounds: Bounds,
         categories: Mapping[Hashable, Sequence[Hashable]],
+        response: Response,
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are not what was declared, for each column."""
+        """Count the people whose cells are not what was declared, for each column.
+
+        Targets beyond their bounds count as a column.
+        """
 
     @abstractmethod
     def warn_misfits(self) -> None:
@@ -118,16 +126,23 @@ class TableSource(PrivateSource):
         X_public: ArrayLike,
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         columns: Collection[Hashable],
+        response: Response,
     ) -> dict[Hashable, float]:
-        return totals_outside(self.X, X_public, self.people, categories, columns)
+        totals = totals_outside(self.X, X_public, self.people, categories, columns)
+        return totals | self.targets_beyond(response)
 
     def totals_undeclared(
         self,
         bounds: Bounds,
         categories: Mapping[Hashable, Sequence[Hashable]],
+        response: Response,
     ) -> dict[Hashable, float]:
         masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
-        return people_outside(self.people, masks)
+        return people_outside(self.people, masks) | self.targets_beyond(response)
+
+    def targets_beyond(self, response: Response) -> dict[Hashable, float]:
+        beyond = response.beyond_bounds(self.targets)
+        return {} if beyond is None else people_outside(self.people, [(TARGETS, beyond)])
 
     def cells(self) -> dict[Hashable, ArrayLike]:
         """Return the columns as they were given, where there are no public rows."""
@@ -206,15 +221,19 @@ class PartSource(PrivateSource):
         X_public: ArrayLike,
         categories: Mapping[Hashable, Sequence[Hashable]] | None,
         columns: Collection[Hashable],
+        response: Response,
     ) -> dict[Hashable, float]:
-        return self._add_up(lambda source: source.totals_outside(X_public, categories, columns))
+        return self._add_up(
+            lambda source: source.totals_outside(X_public, categories, columns, response)
+        )
 
     def totals_undeclared(
         self,
         bounds: Bounds,
         categories: Mapping[Hashable, Sequence[Hashable]],
+        response: Response,
     ) -> dict[Hashable, float]:
-        return self._add_up(lambda source: source.totals_undeclared(bounds, categories))
+        return self._add_up(lambda source: source.totals_undeclared(bounds, categories, response))
 
     def warn_misfits(self) -> None:
         n_rows = sum(self._n_rows)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot.linear.features import Floats
-from secretballot.linear.rounds._number_rounds import run_number_rounds
+from secretballot.linear.rounds._number_rounds import BEYOND, run_number_rounds
 from secretballot.linear.rounds._private_sums import Targets
 from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
 from secretballot.measures._targets import read_targets
@@ -59,8 +59,17 @@ class NumberResponse(Response):
         return self.encode(read_targets(y))
 
     def encode(self, targets: Floats) -> Floats:
+        """Scale targets to between -1 and 1, and mark those beyond the bounds by `BEYOND`."""
         low, high = self.bounds
-        return np.asarray((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
+        scaled = (2 * np.clip(targets, low, high) - (low + high)) / (high - low)
+        return np.select([targets < low, targets > high], [-BEYOND, BEYOND], scaled)
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        return self.bounds
+
+    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_]:
+        return np.abs(np.asarray(targets, dtype=np.float64)) == BEYOND
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
         return _N_ROUNDS

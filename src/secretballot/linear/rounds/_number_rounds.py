@@ -42,6 +42,8 @@ _CLEAR_MOVE = 2.0
 #: Share of the target's variance that may be lost where residuals are clipped less: clipping moves
 #: means where the law of residuals differs between rows.
 _TOLERANCE = 0.0003
+#: Absolute value of a scaled target beyond its bounds; a residual is that of the bound.
+BEYOND = 2.0
 #: Share of large residuals up to which a histogram tells where few lie beyond.
 _KNOWN_TAIL = 0.05
 
@@ -49,7 +51,8 @@ _KNOWN_TAIL = 0.05
 def clipped_residuals(scale: float) -> BinnedResiduals:
 
     def residuals(targets: Targets, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
-        clipped = np.clip((np.asarray(targets, dtype=np.float64) - scores[:, 0]) / scale, -1.0, 1.0)
+        numbers = np.clip(np.asarray(targets, dtype=np.float64), -1.0, 1.0)
+        clipped = np.clip((numbers - scores[:, 0]) / scale, -1.0, 1.0)
         return clipped[:, None], residual_bins(clipped)
 
     return residuals
@@ -274,4 +277,12 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     moved = float(reference.weights @ reference.scores(change))
     histogram = replace(histogram, moved=moved)
     counts = None if means is None else plan.rows.total * means.values
-    return FittedRounds(posterior, released, rounds.plan.features, histogram, reference, counts)
+    return FittedRounds(
+        posterior,
+        released,
+        rounds.plan.features,
+        histogram,
+        reference,
+        counts,
+        at_bounds=wide.large,
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot.linear.features import FeatureMap, Features, Floats
 from secretballot.linear.rounds._posterior import Posterior
@@ -97,6 +97,8 @@ class FittedRounds:
     # ones.
     counts: Floats | None = None
     is_rival: bool = False  # whether the plan's rival was ahead
+    # Share of the targets at, beyond or near a bound, in the first round; of numbers.
+    at_bounds: float = 0.0
 
 
 class Response(ABC):
@@ -147,6 +149,15 @@ class Response(ABC):
     @abstractmethod
     def read(self, y: ArrayLike) -> Targets:
         """Check the targets of private rows, and return them as they are learned."""
+
+    @property
+    def target_bounds(self) -> tuple[float, float] | None:
+        """Declared bounds of the target, to which it is clipped; None of classes and labels."""
+        return None
+
+    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_] | None:
+        """Tell which targets, as they are learned, were beyond `target_bounds`."""
+        return None
 
     def warn(self) -> None:
         """Warn of what the response itself tells of private rows."""

@@ -1,0 +1,98 @@
+"""Bounds of targets that most targets exceed."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
+from secretballot.tables import PrivateParts
+
+pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+N = 3000
+
+
+def draw(seed, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, X[:, 0] + X[:, 1] / 2 + rng.normal(scale=0.5, size=n), rng.normal(size=(300, 4))
+
+
+def skewed(seed):
+    """Draw targets of which most lie near the lower bound, and none beyond."""
+    X, y, public = draw(seed)
+    return X, np.exp(1.2 * y), public
+
+
+def fit(X, y, public, bounds, seed, epsilon=1.0, **settings):
+    accountant = PrivacyAccountant(epsilon, 1e-5)
+    model = PrivateLinearRegression(
+        target_bounds=bounds, accountant=accountant, random_state=seed, **settings
+    )
+    if public is None:
+        return model.fit(X, y)
+    return model.fit(X, y, X_public=PublicData(public))
+
+
+def finding(*arguments, **settings):
+    """Return the words by which a fit refuses bounds, or warns of them; "" if it does neither."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fit(*arguments, **settings)
+        except ValueError as error:
+            return str(error)
+    texts = [str(warning.message) for warning in caught]
+    return next((text for text in texts if "targets seem to lie beyond" in text), "")
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_half_of_the_targets_beyond_the_bounds_are_found(epsilon):
+    for seed in range(5):
+        X, y, public = draw(seed)
+        found = finding(X, y, public, (-6, np.median(y)), seed, epsilon)
+        assert "target_bounds=" in found
+        assert "Declare bounds in the unit of y" in found
+
+
+@pytest.mark.parametrize("make", [draw, skewed])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_targets_within_the_bounds_give_no_alarm(make, epsilon):
+    for seed in range(5):
+        X, y, public = make(seed)
+        bounds = (-9, 9) if make is draw else (0, 200)
+        assert finding(X, y, public, bounds, seed, epsilon) == ""
+
+
+def test_a_third_of_the_targets_beyond_the_bounds_warn():
+    X, y, public = draw(0)
+    with pytest.warns(UserWarning, match="targets seem to lie beyond.*budget is spent"):
+        fit(X, y, public, (-6, np.quantile(y, 0.66)), 0)
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_most_targets_beyond_the_bounds_are_refused_for_the_price_of_the_check(declared):
+    X, y, public = draw(0)
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    bounds = {"bounds": (-6, 6)} if declared else {}
+    model = PrivateLinearRegression(
+        target_bounds=(0, 6), accountant=accountant, random_state=0, **bounds
+    )
+    pool = {} if declared else {"X_public": PublicData(public)}
+    with pytest.raises(ValueError, match=r"target_bounds=\(0.0, 6.0\) .*NOT FOR PUBLICATION"):
+        model.fit(X, 1000 * y, **pool)
+    assert accountant.spent().share < 0.0101
+
+
+def test_targets_in_parts_are_counted_too(tmp_path):
+    X, y, public = draw(0)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    owned = frame.assign(y=1000 * y, who=np.arange(N))
+    owned.to_parquet(tmp_path / "rows.parquet")
+    parts = PrivateParts.from_parquet(tmp_path / "rows.parquet", owners="who", y="y")
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="owner")
+    model = PrivateLinearRegression(target_bounds=(0, 6), accountant=accountant, random_state=0)
+    pool = PublicData(pd.DataFrame(public, columns=list("abcd")))
+    with pytest.raises(ValueError, match="target_bounds=.* private targets lie beyond"):
+        model.fit(parts, X_public=pool)
