@@ -17,6 +17,7 @@ from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import _file as ledger_file
+from secretballot.ledger import _ledger
 from secretballot.ledger._transaction import Transaction
 
 
@@ -328,6 +329,42 @@ def test_threads_racing_for_a_budget_never_overspend(name):
     assert sum(done) == 40
     assert accountant.spent().amount == 10.0
     assert [entry.sequence for entry in accountant.entries()] == list(range(1, 41))
+
+
+def test_totals_of_an_earlier_commit_never_take_the_place_of_later_ones(name, monkeypatch):
+    """A thread that pauses after its commit, while another spends, does not turn sums back."""
+    accountant = basic_budget(name, epsilon=10.0)
+    ledger = accountant._ledger
+    write, last_time = type(ledger._store).write, _ledger.last_time
+    spending, resumed = threading.Event(), threading.Event()
+
+    def pause_after_commit(store, record):
+        written = write(store, record)
+        if threading.current_thread() is first:
+            spending.wait(1.0)
+        return written
+
+    def pause_within_a_write(*arguments):
+        spending.set()
+        resumed.wait(1.0)
+        return last_time(*arguments)
+
+    def spend_first():
+        spend(accountant)
+        resumed.set()
+
+    first = threading.Thread(target=spend_first)
+    monkeypatch.setattr(type(ledger._store), "write", pause_after_commit)
+    first.start()
+    while not accountant.entries():
+        pass
+    spend(accountant)  # the first thread has committed, and not gone on
+    monkeypatch.setattr(_ledger, "last_time", pause_within_a_write)
+    spend(accountant)
+    first.join()
+    spend(accountant)
+    assert [entry.sequence for entry in accountant.entries()] == [1, 2, 3, 4]
+    assert accountant.spent().amount == 1.0
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])

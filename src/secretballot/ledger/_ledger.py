@@ -40,7 +40,7 @@ from secretballot.ledger._transaction import (
     copy_fault,
     lacks_entry,
 )
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._waiting import PROCESS_LOCK, HeldInterrupts
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
@@ -176,9 +176,12 @@ class Ledger:
             return Written((answer, totals), last, is_moved=bool(copied))
 
         def write() -> T:
-            answer, totals = self._store.write(record).answer
-            # The commit is certain now. If these entries disappear, this handle notices.
-            self._totals = totals
+            # One step for the threads of a process: totals of an earlier commit, assigned later,
+            # would take the place of another's.
+            with PROCESS_LOCK:
+                answer, totals = self._store.write(record).answer
+                # The commit is certain now. If these entries disappear, this handle notices.
+                self._totals = totals
             return answer
 
         if interrupts is not None:
