@@ -195,7 +195,9 @@ def row_neighbours():
 def test_neighbouring_rows_move_sums_by_their_charge():
     worst, compared = row_neighbours()
     assert 0.5 < worst <= 1
-    assert compared == 1  # a row that one model alone predicts right, and one that the other does
+    assert (
+        1 - 1e-9 < compared <= 1
+    )  # a row that one model alone predicts right, and one that the other does
 
 
 def owner_neighbours():

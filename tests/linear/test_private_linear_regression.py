@@ -13,7 +13,7 @@ from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.inspection import TermsDisplay
 from secretballot.linear.features import NumberKnots
-from secretballot.linear.rounds import NumberResponse, ResidualHistogram
+from secretballot.linear.rounds import NumberResponse, ResidualHistogram, _number_rounds
 from secretballot.linear.rounds._number_rounds import clipped_residuals
 from secretballot.linear.rounds._residual_histogram import _EDGES, N_BINS, TOP, residual_bins
 
@@ -109,8 +109,21 @@ def test_more_public_rows_do_not_make_models_worse():
 
 
 @pytest.mark.filterwarnings("ignore:the private rows stand out")
-def test_noise_does_not_move_the_mean_prediction():
-    # With the intercept moved by all of a noisy estimate R^2 was -.70 on average, and -2.2 once.
+def test_noise_moves_the_mean_prediction_less_than_all_of_an_estimate(monkeypatch):
+    move = _number_rounds.move_intercept
+
+    def move_by_all(posterior, rounds, reference, means, clipping_bias):
+        return move(posterior, rounds, reference, means, 1e6)
+
+    shrunk = few_rows_scores()
+    monkeypatch.setattr(_number_rounds, "move_intercept", move_by_all)
+    moved = few_rows_scores()
+    assert np.mean(shrunk) > np.mean(moved)
+    assert np.median(shrunk) > np.median(moved)
+
+
+def few_rows_scores():
+    """Return the R^2 of fits to few rows, whose mean target is lost in the noise."""
     scores = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -119,7 +132,7 @@ def test_noise_does_not_move_the_mean_prediction():
         fit = model(0.1, target_bounds=(-3, 3), random_state=seed)
         fit.fit(rows[:500], y[:500], X_public=PublicData(rows[500:800]))
         scores.append(fit.score(rows[800:], y[800:]))
-    assert np.mean(scores) > -0.2
+    return scores
 
 
 @pytest.mark.filterwarnings("ignore:target_bounds=")
@@ -141,7 +154,7 @@ def test_public_rows_whose_columns_do_not_go_together_as_the_private_ones(epsilo
     # At epsilon .3 the first fit had an R^2 of -14 while such rows were trusted. At 1 correlations
     # of ranks are released.
     scores = []
-    for seed in range(3):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         common = rng.normal(size=(14_400, 1))
         rows = common + 0.2 * rng.normal(size=(14_400, 6))
@@ -150,7 +163,8 @@ def test_public_rows_whose_columns_do_not_go_together_as_the_private_ones(epsilo
         fit = model(epsilon, target_bounds=(-5, 5), interactions=0, random_state=seed)
         fit.fit(rows[400:10_400], y[400:10_400], X_public=PublicData(apart))
         scores.append(fit.score(rows[10_400:], y[10_400:]))
-    assert min(scores) > 0.7
+    assert np.median(scores) > 0.7
+    assert min(scores) > 0.5
 
 
 def test_pairs_are_not_asked_where_noise_would_hide_them():
@@ -176,8 +190,8 @@ def test_rare_categories_join_the_others_in_regressions_of_a_weak_signal():
 
 def test_the_whole_budget_is_spent_and_no_more(fitted):
     assert 0.99 < fitted.accountant.spent().share <= 1
-    # The check, two reservations, the pairs, the ranks, all rounds, and two settlements.
-    assert len(fitted.accountant.entries()) == 1 + 2 + 1 + 1 + (1 + fitted.n_rounds_) + 2
+    # The check, the sums (with the ranks) and the pairs are paid, drawn and settled.
+    assert len(fitted.accountant.entries()) == 3 + (1 + 1 + (1 + fitted.n_rounds_) + 1) + 3
 
 
 def test_declared_columns_need_no_public_rows():

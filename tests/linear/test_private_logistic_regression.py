@@ -70,10 +70,12 @@ def test_probabilities_are_calibrated():
 def test_all_rounds_are_paid_before_the_first(order):
     budget = PrivacyAccountant(1.0, 1e-5, order=order)
     found = model(budget=budget, rounds=2, interactions=0).fit(X, Y, X_public=POOL)
-    _check, reserved, *drawn, _settled = budget.entries()
-    assert reserved.charges
-    assert not any(cost.at(order) for entry in drawn for cost in entry.charges.values())
-    assert len(drawn) == 1 + found.n_rounds_ == 3
+    # The check and the sums are paid, drawn and settled.
+    paid, drawn, settled = np.split(np.array(budget.entries()), [2, 6])
+    assert all(entry.charges for entry in paid)
+    assert not any(entry.charges for entry in drawn)
+    assert all(entry.is_refund for entry in settled)
+    assert len(drawn) == 1 + 1 + found.n_rounds_ == 4
     assert 0.99 < budget.spent().share <= 1
     assert found.score(TEST, ANSWERS) > BEST - 0.025
 
@@ -94,7 +96,7 @@ def test_an_interrupted_fit_pays_for_what_was_drawn(monkeypatch):
     assert seen == [1, 2]
     # Of four rounds two were drawn, and the check of the public rows before them.
     assert budget.spent().share == pytest.approx(0.5, abs=0.01)
-    assert len(budget.entries()) == 5
+    assert len(budget.entries()) == 2 + 1 + 2 + 2
 
 
 def test_epsilon_caps_a_fit():
@@ -113,8 +115,9 @@ def test_without_public_rows():
     }
     found = model(interactions=0, **declared).fit(X, Y)
     assert found.score(TEST, ANSWERS) > BEST - 0.04
-    # The check, the quantiles, the reservation, two first sums, the other rounds, the settlement.
-    assert len(found.accountant.entries()) == 1 + 1 + 1 + 2 + found.n_rounds_ + 1
+    # The check, the quantiles and the sums are paid, drawn (two first sums, the other rounds) and
+    # settled.
+    assert len(found.accountant.entries()) == 3 + (1 + 1 + 2 + found.n_rounds_) + 3
 
 
 @pytest.mark.filterwarnings("ignore:.*tell a model little")  # pixels of the margin

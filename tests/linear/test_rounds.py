@@ -1,5 +1,7 @@
 """Rounds of a fit: more budget, few public rows, and three classes and more."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -33,18 +35,18 @@ def test_more_budget_is_not_worse_where_features_outnumber_public_rows():
     pool, _ = wide_table(60, rng)
     test, answers = wide_table(4_000, rng)
     scores = []
-    for epsilon in (1.0, 8.0):
+    for epsilon, seed in itertools.product((1.0, 8.0), range(3)):
         model = PrivateLogisticRegression(
             classes=[0, 1],
             n_bins=8,
             accountant=PrivacyAccountant(epsilon, 1e-5),
             check_public_rows=False,
-            random_state=0,
+            random_state=seed,
         ).fit(X, y, X_public=PublicData(pool))
         assert model.coef_.shape[1] > len(pool)
         scores.append(model.score(test, answers))
-    assert scores[0] > 0.724
-    assert scores[1] > scores[0] - 0.003
+    assert np.mean(scores[:3]) > 0.724
+    assert np.mean(scores[3:]) > np.mean(scores[:3]) - 0.003
 
 
 def test_few_public_rows_are_not_worse_than_none():

@@ -45,7 +45,7 @@ def check(model, n_columns, monkeypatch, *, public, problem=""):
     price = model.price_fit(N, pool)
     assert price.problem == "" if not problem else problem in price.problem
     with monkeypatch.context() as patched:
-        patched.setattr(PrivacyAccountant, "reserve", pay)
+        patched.setattr(PrivacyAccountant, "reserve_plan", pay)
         with pytest.raises(ValueError if problem else Paid, match=problem or None):
             model.fit(X[:, :n_columns], Y, X_public=pool)
     assert not problem or model.accountant.entries() == []
