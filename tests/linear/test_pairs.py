@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import false_discovery_control
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tests.linear.test_neighbours import asked, furthest
 
@@ -39,8 +38,9 @@ def test_classes_that_two_columns_tell_together(fitted):
     X, y = exclusive_or(2)
     assert ("a", "b") in fitted.interactions_
     assert roc_auc_score(y, fitted.decision_function(X)) > 0.93
-    alone = clone(fitted).set_params(interactions=0, accountant=PrivacyAccountant(1.0, 1e-5))
-    alone.set_params(epsilon=1.0)
+    alone = PrivateLogisticRegression(
+        classes=[0, 1], accountant=PrivacyAccountant(1.0, 1e-5), interactions=0, random_state=0
+    )
     pool = PublicData(exclusive_or(1, 400)[0])
     alone.fit(*exclusive_or(0), X_public=pool)
     assert alone.interactions_ == []

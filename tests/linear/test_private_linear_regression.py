@@ -229,9 +229,10 @@ def test_intervals_cover_as_they_say(fitted):
             fitted.predict_interval(test, confidence)
 
 
-def test_intervals_end_at_the_bounds_where_residuals_are_too_large_for_the_histogram(fitted):
+def test_intervals_end_at_the_bounds_where_residuals_are_too_large_for_the_histogram():
     test, answers = TEST
-    low, high = fitted.predict_interval(test, 0.9999)
+    far = np.where(np.arange(len(Y)) % 25, Y, np.where(np.arange(len(Y)) % 2, *BOUNDS))
+    low, high = model().fit(X, far, X_public=POOL).predict_interval(test, 0.9999)
     np.testing.assert_array_equal(low, BOUNDS[0])
     np.testing.assert_array_equal(high, BOUNDS[1])
     # Of two values most residuals are large, whatever the scale.
