@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,14 +18,18 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
-from secretballot.linear._class_weights import fitted_class_weights
 from secretballot.linear._fit import FitArguments
 from secretballot.linear._linear_model import LinearModel
+from secretballot.linear.features import Floats
 from secretballot.linear.input import ClassReader
+from secretballot.linear.input._read_answer import ClassWeight
+from secretballot.linear.rounds import FittedRounds
 from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
 from secretballot.reports._budget_report import explained_interrupts
 from secretballot.tables._private_parts import PrivateParts
 
+#: Least estimated share of a class.
+_LEAST_RATE = 1e-9
 _SHARE = Interval(Real, 0, 1, closed="neither")
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
@@ -426,3 +430,20 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         features = self._check_additive()
         column, sign = self._output.find_target(target)
         return model_terms(features, sign * self.coef_[column], self._centred_error[column])
+
+
+def fitted_class_weights(
+    class_weight: ClassWeight, classes: NDArray[np.generic], rounds: FittedRounds
+) -> Floats:
+    """Return the weight of each class; balanced ones are by the rates that the model expects."""
+    if isinstance(class_weight, Mapping):
+        return np.array([float(class_weight.get(name, 1.0)) for name in classes.tolist()])
+    if class_weight is None:
+        return np.ones(len(classes))
+    reference = rounds.reference
+    assert reference is not None
+    # A model of released sums expects about the rates of the private rows.
+    rates = reference.weights @ reference.probabilities(rounds.posterior.coefficients)
+    if len(classes) == 2:
+        rates = np.array([1 - rates[0], rates[0]])
+    return np.asarray(1 / (len(classes) * np.maximum(rates, _LEAST_RATE)))

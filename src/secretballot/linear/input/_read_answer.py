@@ -7,13 +7,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._numbers import quoted
+from secretballot._base._numbers import check_number, quoted
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._private_labels import declared_classes, learned_classes
 from secretballot.ensemble._read_target import check_targets, target_of_data
-from secretballot.linear._class_weights import check_class_weight
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds import (
     ClassifierResponse,
@@ -26,6 +25,8 @@ from secretballot.linear.rounds import (
 from secretballot.measures._targets import check_target_bounds, read_targets
 from secretballot.tables._private_extremes import warn_private_extremes
 from secretballot.tables._row_order import check_lengths
+
+ClassWeight = Mapping[Hashable, float] | str | None
 
 #: Labels a row of the public guess, and the largest guess of a rate.
 _LABELS_PER_ROW, _LARGEST_GUESS = 2.0, 0.5
@@ -77,7 +78,7 @@ class ClassReader(AnswerReader):
     """One class a row, or the indicators of several labels."""
 
     classes: ArrayLike | None
-    class_weight: Mapping[Hashable, float] | str | None
+    class_weight: ClassWeight
     label_rate: ArrayLike | None
     label_threshold: str | ArrayLike
 
@@ -145,3 +146,20 @@ def _shares(name: str, values: ArrayLike, n_labels: int) -> Floats:
             "each label."
         )
     return np.broadcast_to(table, (n_labels,)).copy()
+
+
+def check_class_weight(class_weight: ClassWeight, classes: NDArray[np.generic] | None) -> None:
+    """Raise ValueError if weights are invalid, or there are several labels (`classes` is None)."""
+    if class_weight is None:
+        return
+    if classes is None:
+        raise ValueError(
+            f"class_weight={class_weight!r} weighs the classes of rows that have one class, and y "
+            "has several labels: label_threshold='rate' predicts each label above its own rate."
+        )
+    if isinstance(class_weight, Mapping):
+        names = classes.tolist()
+        for name, weight in class_weight.items():
+            if name not in names:
+                raise ValueError(f"class_weight names {name!r}, which is none of {names!r}.")
+            check_number(f"class_weight[{name!r}]", weight, above=0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from secretballot.linear.features import Floats
-from secretballot.linear.rounds._class_rounds import release_first_round
 from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
 from secretballot.linear.rounds._posterior import Groups, Posterior
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 from secretballot.linear.rounds._score_factor import ScoreEquation
+from secretballot.linear.rounds._synthetic_rows import release_first_round
 
 #: Damping of the curvature in units of the noise times the features' norm, so that the scale of the
 #: features does not matter.

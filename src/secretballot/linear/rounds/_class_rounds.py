@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
 from secretballot.linear.rounds._pair_rounds import release_pairs
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
-from secretballot.linear.rounds._private_sums import Residuals
-from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
-from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
+from secretballot.linear.rounds._synthetic_rows import release_first_round
 
 
 def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
@@ -51,26 +48,3 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
         sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
         released.append(plan.noisy_sums(sums, features.norm))
     return FittedRounds(posterior, released, features, reference=reference, counts=counts)
-
-
-def release_first_round(
-    plan: RoundPlan, residuals: Residuals, start: Floats
-) -> tuple[Floats, Floats | None, ReferenceRows]:
-    """Release the residuals of rows with the same scores, and the number of rows of each bin.
-
-    Reference rows are returned beside them. The numbers of rows are released with the residuals,
-    and add nothing to their sensitivity. Without public rows, or with few, one more sum is
-    released, the products of columns: see "Stand-in rows" in `docs/theory/logistic-regression.md`.
-    """
-    rows, features = plan.rows, plan.features
-    coefficients = np.zeros((1 + features.n_features, len(start)))
-    coefficients[0] = start
-    sums = rows.residual_sums(coefficients, features.norm, residuals)
-    if not isinstance(features, AdditiveBins):
-        assert isinstance(plan.public, np.ndarray)
-        return plan.noisy_sums(sums, features.norm), None, dense_reference_rows(plan.public)
-    asked = np.concatenate([sums, rows.feature_sums(features.norm)], axis=1)
-    noisy = plan.noisy_sums(asked, features.norm)
-    released, counts = noisy[:, :-1], noisy[:, -1]
-    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total)
-    return released, counts, reference

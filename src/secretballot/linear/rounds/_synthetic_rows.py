@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
-from secretballot.linear.rounds._private_sums import as_vector
-from secretballot.linear.rounds._reference_rows import COPULA_SIZE, N_SYNTHETIC, ReferenceRows
+from secretballot.linear.rounds._private_sums import Residuals, as_vector
+from secretballot.linear.rounds._reference_rows import (
+    COPULA_SIZE,
+    N_SYNTHETIC,
+    ReferenceRows,
+    dense_reference_rows,
+)
 from secretballot.linear.rounds._response import RoundPlan
 
 _SEED = 20_200_722
@@ -31,6 +36,29 @@ _LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING, _LARGEST_NOISE = 5.0, 2.5, 4.0
 _RANK_VARIANCE = 0.3
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
+
+
+def release_first_round(
+    plan: RoundPlan, residuals: Residuals, start: Floats
+) -> tuple[Floats, Floats | None, ReferenceRows]:
+    """Release the residuals of rows with the same scores, and the number of rows of each bin.
+
+    Reference rows are returned beside them. The numbers of rows are released with the residuals,
+    and add nothing to their sensitivity. Without public rows, or with few, one more sum is
+    released, the products of columns: see "Stand-in rows" in `docs/theory/logistic-regression.md`.
+    """
+    rows, features = plan.rows, plan.features
+    coefficients = np.zeros((1 + features.n_features, len(start)))
+    coefficients[0] = start
+    sums = rows.residual_sums(coefficients, features.norm, residuals)
+    if not isinstance(features, AdditiveBins):
+        assert isinstance(plan.public, np.ndarray)
+        return plan.noisy_sums(sums, features.norm), None, dense_reference_rows(plan.public)
+    asked = np.concatenate([sums, rows.feature_sums(features.norm)], axis=1)
+    noisy = plan.noisy_sums(asked, features.norm)
+    released, counts = noisy[:, :-1], noisy[:, -1]
+    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total)
+    return released, counts, reference
 
 
 def copula_reference_rows(plan: RoundPlan, residuals: Floats, means: Floats) -> ReferenceRows:
