@@ -19,7 +19,7 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import _partition
-from secretballot.linear.input import _private_source
+from secretballot.linear import _private_source
 from secretballot.measures import _number_columns, private_quantiles
 from secretballot.mechanisms import GNMax
 from secretballot.tables import PrivateParts, _exchange

@@ -5,12 +5,13 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from secretballot.linear.features import ScaledColumns, public_columns
-from secretballot.linear.rounds._averaged_rounds import run_averaged_rounds
-from secretballot.linear.rounds._clipped_labels import ClippedLabels
-from secretballot.linear.rounds._private_sums import PrivateRows
-from secretballot.linear.rounds._reference_rows import ReferenceRows
-from secretballot.linear.rounds._response import RoundPlan
+from secretballot.linear._averaged_rounds import run_averaged_rounds
+from secretballot.linear._columns import public_columns
+from secretballot.linear._dense_features import ScaledColumns
+from secretballot.linear._labels import ClippedLabels
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._reference_rows import ReferenceRows
+from secretballot.linear._response import RoundPlan
 
 
 def clip(residuals, norm):

@@ -5,9 +5,10 @@ import pytest
 from sklearn.metrics import log_loss
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear.features import AdditiveBins, NumberBins
-from secretballot.linear.rounds import Response
-from secretballot.linear.rounds._synthetic_rows import ColumnMargins, draw_rows, public_correlations
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._column_bins import NumberBins
+from secretballot.linear._response import Response
+from secretballot.linear._synthetic_rows import ColumnMargins, draw_rows, public_correlations
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 

@@ -12,8 +12,10 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear.features import PriorGroup, ScaledColumns, public_columns
-from secretballot.linear.rounds._posterior import Hyperprior, updated_variances
+from secretballot.linear._columns import public_columns
+from secretballot.linear._dense_features import ScaledColumns
+from secretballot.linear._design import PriorGroup
+from secretballot.linear._posterior import Hyperprior, updated_variances
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 N = 3_000

@@ -9,11 +9,11 @@ from tests.linear import test_neighbours
 from tests.linear.test_neighbours import LEVELS, LIGHT, OWNERS, ROWS, asked, furthest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear import _fit_plan
+from secretballot.linear import _fit_plan, _response
+from secretballot.linear._averaged_rounds import AveragedRounds
 from secretballot.linear._fit_size import choose_width
-from secretballot.linear.rounds import RoundPlan, _response
-from secretballot.linear.rounds._averaged_rounds import AveragedRounds
-from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._response import RoundPlan
 from secretballot.mechanisms import VectorSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")

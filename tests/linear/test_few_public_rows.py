@@ -12,7 +12,9 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear.features import _additive_bins, public_bins, public_columns
+from secretballot.linear import _additive_bins
+from secretballot.linear._additive_bins import public_bins
+from secretballot.linear._columns import public_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 

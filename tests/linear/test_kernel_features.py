@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear.features import KernelFeatures, public_columns
+from secretballot.linear._columns import public_columns
+from secretballot.linear._dense_features import KernelFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 

@@ -15,17 +15,16 @@ from tests.linear.test_neighbours import (
     random_numbers,
 )
 
-from secretballot.linear.features import _kernel_features
-from secretballot.linear.rounds import _private_sums
-from secretballot.linear.rounds._clipped_labels import ClippedLabels
-from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear import _dense_features, _private_sums
+from secretballot.linear._labels import ClippedLabels
+from secretballot.linear._private_sums import PrivateRows
 from secretballot.tables._people import People
 
 
 @pytest.fixture(autouse=True)
 def few_cosines(monkeypatch):
     """Take fewer cosines, which are as long."""
-    monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
+    monkeypatch.setattr(_dense_features, "_N_COSINES", 20)
 
 
 def labels(rng, n_rows, n_labels):

@@ -8,14 +8,12 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2
 
 from secretballot import PrivacyAccountant, PublicData
-from secretballot.linear import PrivateLinearRegression
-from secretballot.linear.features import Design
-from secretballot.linear.rounds import _number_rounds
-from secretballot.linear.rounds._number_posterior import NumberRound
-from secretballot.linear.rounds._number_rounds import mean_residual, move_intercept
-from secretballot.linear.rounds._posterior import Posterior
-from secretballot.linear.rounds._reference_rows import FeatureMeans, ReferenceRows
-from secretballot.linear.rounds._residual_histogram import N_BINS, ResidualHistogram, residual_bins
+from secretballot.linear import PrivateLinearRegression, _numbers
+from secretballot.linear._design import Design
+from secretballot.linear._numbers import NumberRound, mean_residual, move_intercept
+from secretballot.linear._posterior import Posterior
+from secretballot.linear._reference_rows import FeatureMeans, ReferenceRows
+from secretballot.linear._residual_histogram import N_BINS, ResidualHistogram, residual_bins
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 PLACES = [slice(0, 4), slice(4, 8), slice(8, 12)]
@@ -176,7 +174,7 @@ def test_residuals_at_another_scale(scale):
 
 
 def test_pairs_are_asked_at_the_scale_of_the_next_round(monkeypatch):
-    pairs, scales, ask = [], [], _number_rounds.NumberRounds.ask
+    pairs, scales, ask = [], [], _numbers.NumberRounds.ask
 
     def release_pairs(plan, reference, coefficients, residuals, slopes, variances):
         pairs.append((residuals, slopes[0], variances[0]))
@@ -185,8 +183,8 @@ def test_pairs_are_asked_at_the_scale_of_the_next_round(monkeypatch):
         scales.append(scale)
         return ask(self, coefficients, scale)
 
-    monkeypatch.setattr(_number_rounds, "release_pairs", release_pairs)
-    monkeypatch.setattr(_number_rounds.NumberRounds, "ask", asked)
+    monkeypatch.setattr(_numbers, "release_pairs", release_pairs)
+    monkeypatch.setattr(_numbers.NumberRounds, "ask", asked)
     monkeypatch.setattr(ResidualHistogram, "efficient_scale", lambda self, *_: self.scale / 2)
     _, _, y = fit_skewed(1.0)
     ((residuals, slope, variance),) = pairs

@@ -11,16 +11,10 @@ from secretballot import (
     PublicData,
 )
 from secretballot.inspection import TermsDisplay
-from secretballot.linear.features import (
-    AdditiveBins,
-    CategoryBins,
-    NullableFeatures,
-    NumberBins,
-    NumberKnots,
-    PriorGroup,
-    nullable_bins,
-)
-from secretballot.linear.rounds._posterior import centred_variances
+from secretballot.linear._additive_bins import AdditiveBins, nullable_bins
+from secretballot.linear._column_bins import CategoryBins, NullableFeatures, NumberBins, NumberKnots
+from secretballot.linear._design import PriorGroup
+from secretballot.linear._posterior import centred_variances
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 

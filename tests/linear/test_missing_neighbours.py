@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.linear import test_neighbours, test_number_neighbours
 
-from secretballot.linear.features import NullableFeatures
+from secretballot.linear._column_bins import NullableFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*do not fit")
 random_posterior = test_neighbours.random_posterior

@@ -16,7 +16,7 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear.rounds import _class_rounds, _number_rounds
+from secretballot.linear import _classes, _numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 CLASSES, NUMBERS = PrivateLogisticRegression, PrivateLinearRegression
@@ -193,9 +193,7 @@ def test_no_direction_changes_nothing(kind, cst):
 def released(monkeypatch, kind, cst):
     """Return a model, and the released sums that its coefficients were computed from."""
     module, name = (
-        (_number_rounds, "fit_number_posterior")
-        if kind is NUMBERS
-        else (_class_rounds, "fit_posterior")
+        (_numbers, "fit_number_posterior") if kind is NUMBERS else (_classes, "fit_posterior")
     )
     inner, seen = getattr(module, name), []
 

@@ -7,21 +7,15 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from secretballot.linear import _monotone_posterior
+from secretballot.linear._additive_bins import AdditiveBins, ColumnPair, PairedBins
+from secretballot.linear._column_bins import CategoryBins, NumberBins, NumberKnots
+from secretballot.linear._columns import PublicColumn
 from secretballot.linear._monotone_posterior import (
     monotone_posterior,
     ordered_coefficients,
     rounded_coefficients,
 )
-from secretballot.linear.features import (
-    AdditiveBins,
-    CategoryBins,
-    ColumnPair,
-    NumberBins,
-    NumberKnots,
-    PairedBins,
-    PublicColumn,
-)
-from secretballot.linear.rounds import Posterior
+from secretballot.linear._posterior import Posterior
 
 #: Relations of five or six of eight coefficients: chains, a lattice of two columns, and a cycle.
 ORDERS = {

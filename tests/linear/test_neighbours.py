@@ -12,19 +12,22 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
-from secretballot.linear import PrivateLogisticRegression, _fit_plan
-from secretballot.linear.features import AdditiveBins, Design, _kernel_features
-from secretballot.linear.rounds import (
-    Response,
-    _class_rounds,
+from secretballot.linear import (
+    PrivateLogisticRegression,
+    _classes,
+    _dense_features,
+    _fit_plan,
     _private_sums,
     _reference_rows,
     _response,
     _synthetic_rows,
 )
-from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
-from secretballot.linear.rounds._private_sums import PrivateRows
-from secretballot.linear.rounds._synthetic_rows import ColumnMargins
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._classes import ClassResiduals, residual_gains
+from secretballot.linear._design import Design
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._response import Response
+from secretballot.linear._synthetic_rows import ColumnMargins
 from secretballot.mechanisms import VectorSum
 from secretballot.tables._people import People
 
@@ -67,10 +70,10 @@ def random_posterior(monkeypatch):
         coefficients = generator.normal(scale=scale, size=start.variances.shape)
         return replace(start, coefficients=coefficients)
 
-    monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
+    monkeypatch.setattr(_classes, "fit_posterior", fit_posterior)
     for module in (_synthetic_rows, _reference_rows):
         monkeypatch.setattr(module, "N_SYNTHETIC", 50)
-    monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
+    monkeypatch.setattr(_dense_features, "_N_COSINES", 20)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):

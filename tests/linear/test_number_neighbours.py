@@ -9,10 +9,9 @@ import pytest
 from tests.linear.test_neighbours import HUGE, LEVELS, OWNERS, ROWS, furthest, random_numbers
 
 from secretballot.ensemble import PublicData
-from secretballot.linear import PrivateLinearRegression
-from secretballot.linear.features import AdditiveBins, PairedBins
-from secretballot.linear.rounds import _number_rounds, _residual_histogram, _response
-from secretballot.linear.rounds._residual_histogram import (
+from secretballot.linear import PrivateLinearRegression, _numbers, _residual_histogram, _response
+from secretballot.linear._additive_bins import AdditiveBins, PairedBins
+from secretballot.linear._residual_histogram import (
     FIRST_VOTE_LENGTH,
     N_BINS,
     TOP,
@@ -39,9 +38,9 @@ def random_posterior(monkeypatch):
         coefficients = generator.normal(scale=1e-4, size=shape)
         return replace(start, coefficients=coefficients, covariance=np.eye(len(coefficients)))
 
-    monkeypatch.setattr(_number_rounds, "fit_number_posterior", fit_number_posterior)
+    monkeypatch.setattr(_numbers, "fit_number_posterior", fit_number_posterior)
     monkeypatch.setattr(ResidualHistogram, "efficient_scale", lambda *_: 1.0)
-    monkeypatch.setattr(_number_rounds, "last_scale", lambda *_: 1.0)
+    monkeypatch.setattr(_numbers, "last_scale", lambda *_: 1.0)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):
@@ -157,9 +156,9 @@ def signed_top(clipped):
 
 
 PLANTED = {
-    "long vote": [(_number_rounds, "VOTE_LENGTH", 0.8)],
-    "long first vote": [(_number_rounds, "FIRST_VOTE_LENGTH", 0.8)],
-    "signed top": [(_number_rounds, "residual_bins", signed_top)],
+    "long vote": [(_numbers, "VOTE_LENGTH", 0.8)],
+    "long first vote": [(_numbers, "FIRST_VOTE_LENGTH", 0.8)],
+    "signed top": [(_numbers, "residual_bins", signed_top)],
     "short norm": [(_response, "_DIAMETER", 1.9)],
     # The cells of pairs make a row longer, and are not paid for.
     "pairs": [(PairedBins, "norm", AdditiveBins.norm)],

@@ -9,10 +9,11 @@ from tests.linear.test_neighbours import asked, furthest
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.inspection import TermsDisplay
-from secretballot.linear import PairTerm
-from secretballot.linear.features import AdditiveBins, CategoryBins, NumberBins, PairedBins
-from secretballot.linear.rounds import RoundPlan, _class_rounds, _pair_rounds
-from secretballot.linear.rounds._pair_rounds import PairTest, discoveries
+from secretballot.linear import PairTerm, _classes, _pair_rounds
+from secretballot.linear._additive_bins import AdditiveBins, PairedBins
+from secretballot.linear._column_bins import CategoryBins, NumberBins
+from secretballot.linear._pair_rounds import PairTest, discoveries
+from secretballot.linear._response import RoundPlan
 
 MASS = np.outer([0.1, 0.2, 0.3, 0.4], [0.5, 0.3, 0.15, 0.05])
 N = 8_000
@@ -172,5 +173,5 @@ def _coefficients(monkeypatch):
     def fit_posterior(rounds, reference, groups, start, n_people):
         return start
 
-    monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
+    monkeypatch.setattr(_classes, "fit_posterior", fit_posterior)
     monkeypatch.setattr(_pair_rounds, "discoveries", lambda p_values: np.arange(len(p_values)))

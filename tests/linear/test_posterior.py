@@ -5,15 +5,10 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
-from secretballot.linear.features import Design, PriorGroup
-from secretballot.linear.rounds._class_residuals import class_indicators, residual_gains
-from secretballot.linear.rounds._posterior import (
-    Posterior,
-    ReleasedRound,
-    WhitenedRounds,
-    fit_posterior,
-)
-from secretballot.linear.rounds._reference_rows import ReferenceRows, probabilities
+from secretballot.linear._classes import class_indicators, residual_gains
+from secretballot.linear._design import Design, PriorGroup
+from secretballot.linear._posterior import Posterior, ReleasedRound, WhitenedRounds, fit_posterior
+from secretballot.linear._reference_rows import ReferenceRows, probabilities
 
 WEIGHTS = np.array([0.3, 1.0, -0.7, 0.0, 0.6])
 

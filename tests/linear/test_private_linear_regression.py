@@ -12,10 +12,16 @@ from sklearn.model_selection import GridSearchCV
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.inspection import TermsDisplay
-from secretballot.linear.features import NumberKnots
-from secretballot.linear.rounds import NumberResponse, ResidualHistogram, _number_rounds
-from secretballot.linear.rounds._number_rounds import clipped_residuals
-from secretballot.linear.rounds._residual_histogram import _EDGES, N_BINS, TOP, residual_bins
+from secretballot.linear import _numbers
+from secretballot.linear._column_bins import NumberKnots
+from secretballot.linear._numbers import NumberResponse, clipped_residuals
+from secretballot.linear._residual_histogram import (
+    _EDGES,
+    N_BINS,
+    TOP,
+    ResidualHistogram,
+    residual_bins,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 N = 12_000
@@ -110,13 +116,13 @@ def test_more_public_rows_do_not_make_models_worse():
 
 @pytest.mark.filterwarnings("ignore:the private rows stand out")
 def test_noise_moves_the_mean_prediction_less_than_all_of_an_estimate(monkeypatch):
-    move = _number_rounds.move_intercept
+    move = _numbers.move_intercept
 
     def move_by_all(posterior, rounds, reference, means, clipping_bias):
         return move(posterior, rounds, reference, means, 1e6)
 
     shrunk = few_rows_scores()
-    monkeypatch.setattr(_number_rounds, "move_intercept", move_by_all)
+    monkeypatch.setattr(_numbers, "move_intercept", move_by_all)
     moved = few_rows_scores()
     assert np.mean(shrunk) > np.mean(moved)
     assert np.median(shrunk) > np.median(moved)

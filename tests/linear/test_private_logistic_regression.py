@@ -15,8 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
-from secretballot.linear import _feature_maps
-from secretballot.linear.rounds import _class_rounds
+from secretballot.linear import _classes, _fit_features
 
 N, N_PUBLIC = 8000, 500
 
@@ -89,8 +88,8 @@ def test_an_interrupted_fit_pays_for_what_was_drawn(monkeypatch):
             raise KeyboardInterrupt
         return original(releases, *rest, **options)
 
-    original = _class_rounds.fit_posterior
-    monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
+    original = _classes.fit_posterior
+    monkeypatch.setattr(_classes, "fit_posterior", fit_posterior)
     with pytest.raises(KeyboardInterrupt):
         model(budget=budget, rounds=3, interactions=0).fit(X, Y, X_public=POOL)
     assert seen == [1, 2]
@@ -288,5 +287,5 @@ def test_learned_classes_warn_of_a_leak():
 
 
 def test_many_public_rows_are_thinned_out(monkeypatch):
-    monkeypatch.setattr(_feature_maps, "MOST_PUBLIC_ROWS", 100)
+    monkeypatch.setattr(_fit_features, "MOST_PUBLIC_ROWS", 100)
     assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.05

@@ -8,14 +8,16 @@ import pytest
 from scipy.sparse import csr_array
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
-from secretballot.linear.features import AdditiveBins, Design, NumberBins, nullable_bins
-from secretballot.linear.rounds._reference_rows import (
+from secretballot.linear._additive_bins import AdditiveBins, nullable_bins
+from secretballot.linear._column_bins import NumberBins
+from secretballot.linear._design import Design
+from secretballot.linear._reference_rows import (
     N_SYNTHETIC,
     PERMUTED_SIZE,
     ReferenceRows,
     dense_reference_rows,
 )
-from secretballot.linear.rounds._synthetic_rows import (
+from secretballot.linear._synthetic_rows import (
     ColumnMargins,
     column_margins,
     draw_rows,

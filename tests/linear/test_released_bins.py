@@ -13,7 +13,7 @@ from secretballot import (
     PrivateLogisticRegression,
 )
 from secretballot.linear import _fit_plan
-from secretballot.linear._released_bins import placed_bins
+from secretballot.linear._fit_features import placed_bins
 from secretballot.measures._rank_grid import RankGrid
 
 

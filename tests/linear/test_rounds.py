@@ -7,14 +7,12 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear.features import ScaledColumns, public_columns
-from secretballot.linear.rounds import PrivateRows, RoundPlan
-from secretballot.linear.rounds._averaged_rounds import (
-    _MOMENTUM,
-    _mean_responses,
-    run_averaged_rounds,
-)
-from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
+from secretballot.linear._averaged_rounds import _MOMENTUM, _mean_responses, run_averaged_rounds
+from secretballot.linear._classes import ClassResiduals, ClippedClasses
+from secretballot.linear._columns import public_columns
+from secretballot.linear._dense_features import ScaledColumns
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._response import RoundPlan
 
 N_COLUMNS = 24
 

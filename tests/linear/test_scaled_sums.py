@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from secretballot.linear.rounds import RoundPlan, _response
+from secretballot.linear import _response
+from secretballot.linear._response import RoundPlan
 
 
 def furthest(total, radius, weight):

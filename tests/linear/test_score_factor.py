@@ -7,11 +7,13 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import log_loss
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear.features import ScaledColumns, public_columns
-from secretballot.linear.rounds import PrivateRows, RoundPlan, _class_residuals
-from secretballot.linear.rounds._averaged_rounds import AveragedRounds
-from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
-from secretballot.linear.rounds._score_factor import ScoreEquation
+from secretballot.linear import _classes
+from secretballot.linear._averaged_rounds import AveragedRounds, ScoreEquation
+from secretballot.linear._classes import ClassResiduals, ClippedClasses
+from secretballot.linear._columns import public_columns
+from secretballot.linear._dense_features import ScaledColumns
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._response import RoundPlan
 
 N_PUBLIC, N_TEST = 400, 4_000
 
@@ -101,7 +103,7 @@ def test_predictions_releases_and_relative_errors_are_those_without_the_factor(u
 
 @pytest.mark.parametrize("size", [0.5, 3.0])
 def test_factor_is_near_one_if_nothing_is_clipped(size, monkeypatch, unscaled):
-    monkeypatch.setattr(_class_residuals, "_CLIPPING_NORM", np.sqrt(2))
+    monkeypatch.setattr(_classes, "_CLIPPING_NORM", np.sqrt(2))
     X, y, _ = table(size)
     model, other = (fit(X, y, 50.0, "linear") for fit in (fitted, unscaled))
     assert np.linalg.norm(model.coef_) == pytest.approx(np.linalg.norm(other.coef_), rel=0.05)

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from secretballot.linear.features import AdditiveBins, NumberBins
-from secretballot.linear.rounds._private_sums import PrivateRows, as_vector
-from secretballot.linear.rounds._synthetic_rows import SCORE_BITS
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._column_bins import NumberBins
+from secretballot.linear._private_sums import PrivateRows, as_vector
+from secretballot.linear._synthetic_rows import SCORE_BITS
 
 
 def bins(n_columns):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from secretballot.linear.input import _stored_rows
-from secretballot.linear.input._stored_rows import StoredRows
+from secretballot.linear import _private_source
+from secretballot.linear._private_source import StoredRows
 
 
 def stored_rows(n_rows=2_000):
@@ -32,7 +32,7 @@ def test_a_second_run_that_is_killed_leaves_the_file_of_the_first(tmp_path, monk
             file.write(b"half of")
         raise MemoryError
 
-    monkeypatch.setattr(_stored_rows.joblib, "dump", cut_off)
+    monkeypatch.setattr(_private_source.joblib, "dump", cut_off)
     with pytest.raises(MemoryError):
         rows.save(path)
     for read in (mapped, StoredRows.load(path)):

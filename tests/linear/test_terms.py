@@ -7,7 +7,7 @@ import pytest
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLogisticRegression
-from secretballot.linear.features import NumberBins
+from secretballot.linear._column_bins import NumberBins
 
 
 def table(n_rows, seed):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear.features import AdditiveBins, ShownList
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._column_reading import ShownList
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

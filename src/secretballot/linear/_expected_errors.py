@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from secretballot.linear.features import Floats
-from secretballot.linear.rounds import ReferenceRows, ResidualHistogram
+from secretballot.linear._design import Floats
+from secretballot.linear._reference_rows import ReferenceRows
+from secretballot.linear._residual_histogram import ResidualHistogram
 from secretballot.measures._error_scale import ErrorScale, clip_error
 
 #: Least share of residuals from which the shares of larger ones follow; noise may hide smaller.

@@ -14,28 +14,30 @@ from secretballot.accounting._run import Run, paid_run
 from secretballot.ensemble._parameter_checks import warn_settings
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble._randomness import Randomness
-from secretballot.linear._expected_quality import warn_weak_signal
-from secretballot.linear._feature_maps import additive_features, is_frozen, public_features
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._column_reading import ColumnReadings
+from secretballot.linear._columns import ColumnChoice
+from secretballot.linear._dense_features import TransformedRows
+from secretballot.linear._design import FeatureMap, Floats
+from secretballot.linear._fit_features import (
+    additive_features,
+    is_frozen,
+    placed_bins,
+    public_features,
+)
+from secretballot.linear._fit_input import FitInput, Validate, read_parts, read_tables
 from secretballot.linear._fit_plan import FitPlan, plan_fit
-from secretballot.linear._fit_size import FitSize
+from secretballot.linear._fit_size import FitSize, warn_weak_signal
 from secretballot.linear._fit_warnings import (
     warn_clipped_targets,
     warn_failed_fit,
     warn_flattened,
 )
 from secretballot.linear._monotone_posterior import monotone_posterior
-from secretballot.linear._released_bins import placed_bins
-from secretballot.linear.features import (
-    AdditiveBins,
-    ColumnChoice,
-    ColumnReadings,
-    FeatureMap,
-    Floats,
-    TransformedRows,
-    UnknownCells,
-)
-from secretballot.linear.input import FitInput, Settings, Validate, read_parts, read_tables
-from secretballot.linear.rounds import FittedRounds, Response, RivalPlan, RoundPlan, RowSums
+from secretballot.linear._private_sums import RowSums
+from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
+from secretballot.linear._settings import Settings
+from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._frames import column_names
 from secretballot.tables._private_parts import PrivateParts

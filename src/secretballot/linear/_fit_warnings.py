@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import warn
-from secretballot.linear.features import AdditiveBins, FeatureMap, Features, Floats
-from secretballot.linear.rounds import Posterior
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._design import FeatureMap, Features, Floats
+from secretballot.linear._posterior import Posterior
 
 #: The last residual counts as large beyond this multiple of its noise and sampling error, in
 #: squares.

@@ -34,28 +34,16 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ledger._budget import Scope
+from secretballot.linear._additive_bins import AdditiveBins, declared_bins
+from secretballot.linear._column_reading import ColumnReadings, declared_readings, public_readings
+from secretballot.linear._dense_features import TransformedRows
+from secretballot.linear._design import Design, Features, Floats
 from secretballot.linear._fit import FitArguments, FittedModel, run_fit
-from secretballot.linear._price_fit import plan_linear_fit, price_linear_fit
-from secretballot.linear.features import (
-    AdditiveBins,
-    ColumnReadings,
-    Design,
-    Features,
-    Floats,
-    TransformedRows,
-    UnknownCells,
-    declared_bins,
-    declared_readings,
-    public_readings,
-)
-from secretballot.linear.input import (
-    AnswerReader,
-    ColumnSettings,
-    Settings,
-    check_public_table,
-    declared_columns,
-    public_columns_of,
-)
+from secretballot.linear._fit_columns import declared_columns, public_columns_of
+from secretballot.linear._fit_input import check_public_table
+from secretballot.linear._fit_plan import plan_linear_fit, price_linear_fit
+from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
+from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
 from secretballot.measures._score_methods import PrivatePredictor
 from secretballot.measures._scored_rows import CellCounts

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from secretballot.linear.features import Floats
-from secretballot.linear.rounds import Posterior
+from secretballot.linear._design import Floats
+from secretballot.linear._posterior import Posterior
 
 #: Iterations of non-negative least squares for each relation, and the ridge that makes multipliers
 #: unique, which those of two ordered columns of a pair are not.

@@ -22,8 +22,8 @@ from secretballot.linear._fit import FitArguments
 from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._monotone_posterior import rounded_coefficients
-from secretballot.linear.input import NumberReader
-from secretballot.linear.rounds import centred_coefficients
+from secretballot.linear._posterior import centred_coefficients
+from secretballot.linear._settings import NumberReader
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score
 from secretballot.measures._regressor_score_methods import RegressorScoreMethods

@@ -18,12 +18,11 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
+from secretballot.linear._design import Floats
 from secretballot.linear._fit import FitArguments
 from secretballot.linear._linear_model import LinearModel
-from secretballot.linear.features import Floats
-from secretballot.linear.input import ClassReader
-from secretballot.linear.input._read_answer import ClassWeight
-from secretballot.linear.rounds import FittedRounds
+from secretballot.linear._response import FittedRounds
+from secretballot.linear._settings import ClassReader, ClassWeight
 from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
 from secretballot.reports._budget_report import explained_interrupts
 from secretballot.tables._private_parts import PrivateParts

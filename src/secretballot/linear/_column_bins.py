@@ -1,0 +1,513 @@
+"""Features of one column: bins, knots of piecewise linear effects, and missing cells."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag
+
+from secretballot.tables._cells import date_text, read_coded_texts, read_numbers
+from secretballot.tables._number_ranges import NumberText, range_text
+
+#: Correlation length of a column's effects in ranks, and the share of their variance without it.
+_CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
+
+
+@dataclass(frozen=True)
+class ColumnAxis:
+    """Numbers at which a column's features stand."""
+
+    values: NDArray[np.float64] | None = None  # numbers with a feature of their own
+    edges: NDArray[np.float64] | None = None  # edges between intervals
+    knots: NDArray[np.float64] | None = None  # knots of a piecewise linear effect
+
+
+class ColumnFeatures(Protocol):
+    """Features of one column; the weights of a row add to 1, or are 0 where its cell is missing."""
+
+    @property
+    def name(self) -> Hashable: ...
+
+    @property
+    def n_entries(self) -> int:
+        """Features of a row."""
+
+    @property
+    def weight_bits(self) -> int:
+        """Binary places of a weight."""
+
+    @property
+    def n_bins(self) -> int:
+        """Number of features."""
+
+    @property
+    def n_values(self) -> int:
+        """Number of features without that of missing cells."""
+
+    @property
+    def other_code(self) -> int | None:
+        """Feature of all categories that are not public; None for numbers."""
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return features of each row, in increasing order, and their weights."""
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return features and weights of rows that are drawn from features."""
+
+    def axis(self) -> ColumnAxis:
+        """Return the numbers at which the features stand."""
+
+    def listed(self) -> NDArray[np.intp]:
+        """Return the features of values as they are listed: numbers by where they begin."""
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        """Return the text of each feature of values, as listed; `text` makes that of a number."""
+
+    def precision(self) -> NDArray[np.float64]:
+        """Compute the inverse correlations of the effects of values."""
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge features into groups; return each feature's group."""
+
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        """Return the text of each group; `text` makes that of a number."""
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute the correlations of the effects of merged features."""
+
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Sort features: those of a number by the number, categories by their effects."""
+
+    def in_order(self, x: NDArray[np.float64]) -> ColumnFeatures:
+        """Return features in the order of their numbers, given the public numbers `x`."""
+
+
+class RankedFeatures:
+    """Features of a number, whose effects are smooth in the rank."""
+
+    ranks: NDArray[np.float64]  # (n_bins,): share of the rows below the middle of each feature
+
+    #: Numbers have no other categories.
+    other_code: ClassVar[int | None] = None
+
+    @property
+    def n_values(self) -> int:
+        return len(self.ranks)
+
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        return np.argsort(self.ranks, kind="stable")
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge neighbours into groups with even shares of rows; return each feature's group."""
+        order = self.order(shares)
+        ordered = shares[order]
+        middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
+        positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
+        groups = np.empty(len(order), dtype=np.intp)
+        groups[order] = np.unique(positions, return_inverse=True)[1]
+        return groups
+
+    def precision(self) -> NDArray[np.float64]:
+        return np.asarray(np.linalg.inv(rank_correlations(self.ranks)))
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
+        return rank_correlations(ranks)
+
+
+@dataclass(frozen=True)
+class NumberBins(RankedFeatures):
+    """Bins of a number: single values, then intervals."""
+
+    name: Hashable
+    values: NDArray[np.float64]  # (n_values,): values that are a bin of their own
+    edges: NDArray[np.float64]  # (n_intervals - 1,): edges between intervals
+    ranks: NDArray[np.float64]  # (n_bins,): share of the public rows below the middle of each bin
+    # Whether all public numbers are integers; labels then name the integers of a bin.
+    is_integer: bool = False
+
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 1
+    weight_bits: ClassVar[int] = 0
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.values) + len(self.edges) + 1
+
+    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        """Return the bin of each row; -1 where it has no number."""
+        x = read_numbers(column)
+        codes = np.searchsorted(self.edges, x) + len(self.values)
+        if len(self.values):
+            position = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
+            codes = np.where(self.values[position] == x, position, codes)
+        return np.where(np.isnan(x), -1, codes)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(self.codes(column))
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(codes)
+
+    def in_order(self, x: NDArray[np.float64]) -> NumberBins:
+        """Return bins in which single values are intervals that hold no other public number.
+
+        A monotone effect of an interval on both sides of a single value would have to be that of
+        the value.
+        """
+        if not len(self.values):
+            return self
+        x = np.sort(x)
+        below = x[np.maximum(np.searchsorted(x, self.values) - 1, 0)]
+        edges = np.unique(np.concatenate([self.edges, self.values, below]))
+        edges = edges[np.unique(np.searchsorted(edges, x))[:-1]]  # no interval is empty
+        ends = np.concatenate([[0], np.searchsorted(x, edges, side="right"), [len(x)]])
+        ranks = (ends[1:] + ends[:-1]) / (2 * len(x))
+        return NumberBins(self.name, np.empty(0), edges, ranks, self.is_integer)
+
+    def axis(self) -> ColumnAxis:
+        return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
+
+    def listed(self) -> NDArray[np.intp]:
+        """Return the bins by their ends; all other numbers, if they are one bin, are last."""
+        if not len(self.edges):
+            return np.arange(self.n_bins)
+        lows, highs = self._ends()
+        return np.lexsort((highs, lows))
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        labels = self.merged_labels(np.arange(self.n_bins), text)
+        if not len(self.edges) and len(self.values):
+            labels[-1] = "others"
+        return [labels[position] for position in self.listed()]
+
+    def _ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        lows = np.concatenate([self.values, [-np.inf], self.edges])
+        return lows, np.concatenate([self.values, self.edges, [np.inf]])
+
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        lows, highs = self._ends()
+        labels = []
+        for group in range(int(groups.max()) + 1):
+            own_lows, own_highs = lows[groups == group], highs[groups == group]
+            label = range_text(own_lows.min(), own_highs.max(), text)
+            if self.is_integer and text is None:
+                # An interval has its upper end, and not the lower one.
+                first = np.where(own_lows == own_highs, own_lows, np.floor(own_lows) + 1)
+                label = integers_text(first, np.floor(own_highs)) or f"no integer ({label})"
+            labels.append(label)
+        return labels
+
+
+def one_hot_entries(codes: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return bins (n_rows, 1), and weights of 1, or 0 where a code is negative."""
+    codes = codes[:, None]
+    return codes.clip(0).astype(np.int32), (codes >= 0).astype(np.float64)
+
+
+def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    distance = np.abs(ranks[:, None] - ranks)
+    correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
+    return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
+
+
+def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
+    """Return the text of the integers of neighbouring bins, from a first to a last; "" for none."""
+    holds = first <= last
+    if not holds.any():
+        return ""
+    low, high = first[holds].min() + 0.0, last[holds].max() + 0.0  # no negative zero
+    if np.isinf(low):
+        return "all" if np.isinf(high) else f"up to {high:.0f}"
+    if np.isinf(high):
+        return f"{low:.0f} and more"
+    return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
+
+
+@dataclass(frozen=True)
+class CategoryBins:
+    """Bins of a category: the public categories, and one for all others."""
+
+    name: Hashable
+    categories: NDArray[np.str_]
+
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 1
+    weight_bits: ClassVar[int] = 0
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.categories) + 1
+
+    @property
+    def n_values(self) -> int:
+        return self.n_bins
+
+    @property
+    def other_code(self) -> int:
+        """Feature of all categories that are not public."""
+        return len(self.categories)
+
+    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        """Return the category of each row; -1 where it has none."""
+        positions = {text: position for position, text in enumerate(self.categories.tolist())}
+        return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(self.codes(column))
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(codes)
+
+    def axis(self) -> ColumnAxis:
+        return ColumnAxis()
+
+    def listed(self) -> NDArray[np.intp]:
+        return np.arange(self.n_bins)
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        return [*self.categories.tolist(), "others"]
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge the rarest categories into one group; return each category's group."""
+        groups = np.empty(self.n_bins, dtype=np.intp)
+        groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
+        return groups
+
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        """Return the text of each group: a category, or ``"others"`` for several."""
+        labels = np.array(self.labels(), dtype=object)
+        members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
+        return [names[0] if len(names) == 1 else "others" for names in members]
+
+    def precision(self) -> NDArray[np.float64]:
+        return np.eye(self.n_bins)
+
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        return np.argsort(effects, kind="stable")
+
+    def in_order(self, x: NDArray[np.float64]) -> CategoryBins:
+        return self
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.eye(int(groups.max()) + 1)
+
+
+#: Binary places of the weights of knots, so that sums over rows are exact.
+_WEIGHT_BITS = 8
+
+
+@dataclass(frozen=True)
+class NumberKnots(RankedFeatures):
+    """Knots of a number: single values, then the knots of a piecewise linear function."""
+
+    name: Hashable
+    values: NDArray[np.float64]  # (n_values,): values that have an effect of their own
+    # (n_knots,): at least two. Beyond the first and the last, the function is constant.
+    knots: NDArray[np.float64]
+    ranks: NDArray[np.float64]  # (n_values + n_knots,): share of the rows below each
+    # (n_knots,): whether a knot is a frequent value, at which synthetic rows then are. None: no
+    # knot is.
+    is_value: NDArray[np.bool_] | None = None
+
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 2
+    weight_bits: ClassVar[int] = _WEIGHT_BITS
+
+    @classmethod
+    def of_bins(cls, bins: NumberBins, low: float, high: float) -> NumberKnots | None:
+        """Return knots at the edges of bins and at both ends; None of fewer than three."""
+        inner = (bins.edges > low) & (bins.edges < high)
+        edges = bins.edges[inner]
+        if not len(edges):
+            return None
+        n_values = len(bins.values)
+        middles = bins.ranks[n_values:]
+        edge_ranks = ((middles[1:] + middles[:-1]) / 2)[inner]
+        first, last = 2 * middles[0] - edge_ranks[0], 2 * middles[-1] - edge_ranks[-1]
+        ranks = np.concatenate([bins.ranks[:n_values], [first], edge_ranks, [last]])
+        return cls(bins.name, bins.values, np.concatenate([[low], edges, [high]]), ranks.clip(0, 1))
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.values) + len(self.knots)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return two neighbouring features of each row, and weights that add to 1, or are 0."""
+        x = read_numbers(column)
+        n_values, missing = len(self.values), np.isnan(x)
+        inside = np.where(missing, self.knots[0], x).clip(self.knots[0], self.knots[-1])
+        left_knots = np.searchsorted(self.knots, inside, side="right") - 1
+        left_knots = left_knots.clip(0, len(self.knots) - 2)
+        upper = (inside - self.knots[left_knots]) / (
+            self.knots[left_knots + 1] - self.knots[left_knots]
+        )
+        first = left_knots + n_values
+        if n_values:
+            position = np.searchsorted(self.values, x).clip(0, n_values - 1)
+            is_value = self.values[position] == x
+            first, upper = np.where(is_value, position, first), np.where(is_value, 0.0, upper)
+        codes, weights = _neighbours(first, upper)
+        weights[missing] = 0.0
+        return codes, weights
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Draw numbers around knots, with a density that falls to the neighbours."""
+        n_values, n_knots = len(self.values), len(self.knots)
+        distance = 1 - np.sqrt(1 - generator.random(len(codes)))
+        below = generator.random(len(codes)) < 0.5
+        knot = codes - n_values
+        if self.is_value is not None:
+            distance[self.is_value[knot]] = 0.0
+        below = (below & (knot > 0)) | (knot == n_knots - 1)
+        first, upper = codes - below, np.where(below, 1 - distance, distance)
+        first, upper = np.where(knot < 0, codes, first), np.where(knot < 0, 0.0, upper)
+        return _neighbours(first, upper)
+
+    def in_order(self, x: NDArray[np.float64]) -> NumberKnots:
+        """Return knots among which the single values are: a monotone effect has no peaks there."""
+        if not len(self.values):
+            return self
+        n_values = len(self.values)
+        added = ~np.isin(self.values, self.knots)
+        knots = np.concatenate([self.knots, self.values[added]])
+        ranks = np.concatenate([self.ranks[n_values:], self.ranks[:n_values][added]])
+        order = np.argsort(knots)
+        ranks = np.maximum.accumulate(ranks[order])
+        is_value = np.isin(knots, self.values)[order]
+        return NumberKnots(self.name, np.empty(0), knots[order], ranks, is_value)
+
+    def axis(self) -> ColumnAxis:
+        return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
+
+    def listed(self) -> NDArray[np.intp]:
+        return np.argsort(np.concatenate([self.values, self.knots]), kind="stable")
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        numbers = np.concatenate([self.values, self.knots])[self.listed()].tolist()
+        return [range_text(number, number, text) for number in numbers]
+
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        numbers = np.concatenate([self.values, self.knots])
+        members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
+        return [range_text(own_bins.min(), own_bins.max(), text) for own_bins in members]
+
+
+def _neighbours(
+    first: NDArray[np.integer], upper: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return two neighbouring features, and their weights, of which the second is `upper`."""
+    upper = np.rint(np.ldexp(upper, _WEIGHT_BITS)) * 2.0**-_WEIGHT_BITS
+    codes = np.stack([first, first + 1], axis=1).astype(np.int32)
+    return codes, np.stack([1 - upper, upper], axis=1)
+
+
+#: Least share of missing cells that are a group of their own in pairs of columns.
+_LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class NullableFeatures:
+    """Features of a column, of which the last one is for missing cells.
+
+    A row has the weight 1 in it or in the others, so it is no longer than without it.
+    """
+
+    values: ColumnFeatures  # features of the cells that are there
+    is_date: bool = False  # whether numbers are days since 1970, which labels show as dates
+
+    @property
+    def name(self) -> Hashable:
+        return self.values.name
+
+    @property
+    def n_entries(self) -> int:
+        return self.values.n_entries
+
+    @property
+    def weight_bits(self) -> int:
+        return self.values.weight_bits
+
+    @property
+    def n_bins(self) -> int:
+        return self.values.n_bins + 1
+
+    @property
+    def n_values(self) -> int:
+        """Number of features without that of missing cells."""
+        return self.values.n_bins
+
+    @property
+    def other_code(self) -> int | None:
+        return self.values.other_code
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        codes, weights = self.values.entries(column)
+        return self._with_missing(codes, weights, np.asarray(weights.sum(axis=1) == 0))
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        missing = np.asarray(codes == self.n_values)
+        present = np.where(missing, 0, codes).astype(np.int32)
+        return self._with_missing(*self.values.drawn_entries(present, generator), missing)
+
+    def _with_missing(
+        self,
+        codes: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        codes[missing] = np.arange(self.n_bins - self.n_entries, self.n_bins)
+        weights[missing] = 0.0
+        weights[missing, -1] = 1.0
+        return codes, weights
+
+    def axis(self) -> ColumnAxis:
+        return self.values.axis()
+
+    def _text(self, text: NumberText | None) -> NumberText | None:
+        return date_text if text is None and self.is_date else text
+
+    def listed(self) -> NDArray[np.intp]:
+        return self.values.listed()
+
+    def labels(self, text: NumberText | None = None) -> list[str]:
+        return self.values.labels(self._text(text))
+
+    def precision(self) -> NDArray[np.float64]:
+        return self.values.precision()
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge features into groups; missing cells are one, or join the first if they are rare."""
+        groups = self.values.merged_bins(shares[:-1], n_bins)
+        is_rare = shares[-1] < _LEAST_SHARE * shares.sum()
+        return np.append(groups, 0 if is_rare else groups.max() + 1)
+
+    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+        labels = self.values.merged_labels(groups[:-1], self._text(text))
+        return labels if groups[-1] < len(labels) else [*labels, "missing"]
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        correlations = self.values.merged_correlations(groups[:-1])
+        if groups[-1] < len(correlations):
+            return correlations
+        return np.asarray(block_diag(correlations, 1.0))
+
+    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
+        return np.append(self.values.order(effects[:-1]), self.n_values)
+
+    def in_order(self, x: NDArray[np.float64]) -> NullableFeatures:
+        return NullableFeatures(self.values.in_order(x), self.is_date)

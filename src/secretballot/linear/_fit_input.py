@@ -1,0 +1,307 @@
+"""Checked input of a fit: columns, people, targets and weights, in memory or in parts."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from secretballot._base._owner_hash import KEY_SIZE
+from secretballot._base._sklearn_compat import _num_samples
+from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
+from secretballot.ensemble.individual._levels import Levels, check_levels, level_names
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._column_reading import (
+    ColumnReadings,
+    declared_readings,
+    public_readings,
+    warn_columns,
+)
+from secretballot.linear._columns import ColumnChoice
+from secretballot.linear._design import FeatureMap
+from secretballot.linear._fit_columns import FitColumns, read_directions
+from secretballot.linear._private_source import PartSource, PrivateSource, RowReader, TableSource
+from secretballot.linear._response import Response
+from secretballot.linear._settings import Settings
+from secretballot.tables._buckets import Buckets
+from secretballot.tables._declared_columns import check_readable_numbers
+from secretballot.tables._fitted_columns import column_remedies
+from secretballot.tables._frames import (
+    as_table,
+    check_table,
+    column_names,
+    dense_columns,
+    row_shape,
+)
+from secretballot.tables._people import People, check_unit
+from secretballot.tables._private_extremes import warn_private_extremes
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._row_order import check_row_order
+from secretballot.tables._shared_rows import check_no_shared_rows
+from secretballot.tables._table_kinds import check_table_kinds
+from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._text_readers import check_text_reader
+
+#: Check of a table by its estimator, which keeps the names of its columns; with its name.
+Validate = Callable[[ArrayLike, str], ArrayLike]
+
+#: Features that an error names for a step that reads texts, of the 500 that are taken.
+_FEW_WORDS = 256
+
+
+@dataclass(frozen=True)
+class Population:
+    """Number of people, and weights of their vectors. All of it is public."""
+
+    n_units: int  # rows, or owners
+    total: float  # sum of their weights
+    n_people: float  # number of people of equal weight with the same precision
+    weight: float | dict[str, float]  # of a person's vector, per level where there are levels
+    levels: Levels | None = None
+
+    @classmethod
+    def of(cls, n: int, levels: Levels | None = None) -> Population:
+        if levels is None:
+            return cls(n, float(n), float(n), 1.0)
+        counts, weights = levels.people, levels.weights
+        total = float(counts @ weights)
+        return cls(
+            n,
+            total,
+            total**2 / float(counts @ weights**2),
+            dict(zip(levels.names, weights.tolist(), strict=True)),
+            levels,
+        )
+
+    @property
+    def least_weight(self) -> float:
+        return min(self.weight.values()) if isinstance(self.weight, dict) else self.weight
+
+    @property
+    def note(self) -> dict[str, object]:
+        """Public facts for the ledger about the weights of vectors."""
+        return {} if self.levels is None else self.levels.ledger_note
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """Checked input of one fit; lives as long as the fit."""
+
+    private: PrivateSource
+    columns: FitColumns
+    population: Population
+    response: Response
+    # (n_columns,): 1 for columns whose effect increases, -1 where it decreases, 0 for all others.
+    directions: NDArray[np.int8]
+
+    def readings(self, features: FeatureMap) -> ColumnReadings:
+        """Return the readings of all columns, with the bins of these features."""
+        bins = features if isinstance(features, AdditiveBins) else None
+        if self.columns.X_public is None:
+            assert bins is not None
+            return declared_readings(bins, self.columns.days)
+        return public_readings(self.columns.given, self.columns.categories, bins)
+
+
+def read_tables(
+    settings: Settings,
+    validate: Validate,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    X_public: ArrayLike | PublicData | None,
+    owners: ArrayLike | None,
+    budgets: ArrayLike | None,
+) -> FitInput:
+    """Check the arguments of a fit of rows in memory, before anything is spent."""
+    if y is None:
+        raise ValueError(f"{settings.estimator} requires y to be passed, but the target y is None.")
+    for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
+        check_row_order(name, values, X)
+    if not isinstance(settings.features, str) and X_public is not None:
+        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        check_text_reader(settings.features, rows, "X_public", "features", most_words=_FEW_WORDS)
+    table, accountant = private_table(X), settings.accountant
+    n_rows = _num_samples(table)
+    response, targets = settings.answer.read(y, n_rows)
+    people = People.from_owners(accountant, owners, n_rows)
+    levels = None if budgets is None else check_levels(budgets, n_rows, owners, accountant)
+    population, shares = Population.of(people.n, levels), people.weights
+    if levels is not None:
+        shares = shares * levels.weights[levels.of_row]
+    pool = None if X_public is None else validate(public_rows(X_public, X), "X_public")
+    is_by_name = False
+    if pool is not None and settings.columns is not None:
+        is_by_name = None not in (column_names(table), column_names(pool))
+    if pool is None or is_by_name:
+        # By name, either table may lack columns that are not read.
+        validate(table, "")
+    choice = ColumnChoice.of(settings.columns, table if pool is None or is_by_name else pool)
+    n_given = {row_shape(rows) for rows in (table, pool) if rows is not None}
+    table = choice.select(table)
+    check_target_left_out(table, y)
+    if accountant.unit == "row":
+        warn_repeated_rows(X)
+    if pool is None:
+        columns = FitColumns.declared(settings, table, choice)
+    else:
+        shown = choice.select(pool, "X_public")
+        check_table_kinds(table, shown)
+        private_pool = declared_private(X_public)
+        if is_by_name and n_given != {(choice.n_columns,)} and not private_pool:
+            check_no_shared_rows(shown, table)  # whole rows could not be compared
+        columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
+    X_selected = table
+    table, misfits = columns.schema.read(X_selected)
+    if not choice.is_named:
+        misfits = {columns.names[int(str(place))]: rows for place, rows in misfits.items()}
+    if pool is not None:
+        warn_columns(public_readings(columns.given, columns.categories))
+    given_rows = X if pool is not None else X_selected
+    private = TableSource(
+        X=choice.select(given_rows) if choice.is_named else given_rows,
+        table=table,
+        names=columns.names,
+        misfits=misfits,
+        targets=targets,
+        people=people,
+        shares=shares,
+        total=population.total,
+    )
+    _check_declared(columns, private)
+    return FitInput(
+        private,
+        columns.named_like(X_selected),
+        population,
+        response,
+        read_directions(settings, response, choice),
+    )
+
+
+def private_table(X: ArrayLike) -> ArrayLike:
+    """Check that private rows are a table, whatever their cells are."""
+    _check_two_dimensions(X, "X")
+    X = dense_columns(X)
+    if hasattr(X, "columns"):
+        if _num_samples(X) == 0 or 0 in np.shape(X):
+            check_array(X)
+        return X
+    X = X if isinstance(X, list | tuple) else np.asarray(X)
+    shape = (_num_samples(X), *row_shape(X))
+    # The shape alone is checked: cells, and the type that they give to all, are private.
+    check_array(np.zeros(shape, dtype=np.int8), input_name="X")
+    return np.asarray(as_table(X, None, "X"))
+
+
+def _check_two_dimensions(X: ArrayLike, name: str) -> None:
+    check_table(X, name)
+    if issparse(X):
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required: pass "
+            f"{name}.toarray(), or take PrivateTeacherEnsemble with an estimator of sparse rows."
+        )
+    if len(getattr(X, "shape", ())) > 2:
+        raise ValueError(
+            f"Found array with dim {np.ndim(X)} for {name}, while dim <= 2 is required: give "
+            f"rows of columns, such as {name}.reshape(len({name}), -1)."
+        )
+
+
+def _check_declared(columns: FitColumns, private: TableSource) -> None:
+    """Refuse columns that can't be read; warn of bounds that are private extremes."""
+    read = private.cells_read()
+    warn_private_extremes("bounds", columns.bounds, read)
+    if columns.X_public is None:
+        check_readable_numbers(private.cells(), read, columns.bounds)
+
+
+def check_public_table(
+    model: BaseEstimator, has_transformer: bool, X: ArrayLike, *, reset: bool, name: str = "X"
+) -> ArrayLike:
+    """Return public rows as an array of numbers, or a data frame as it is.
+
+    The input of a user's transformer is not checked.
+    """
+    _check_two_dimensions(X, name)
+    X = dense_columns(X)
+    try:
+        if has_transformer or hasattr(X, "columns"):
+            if not has_transformer and np.shape(X)[1:] == (0,):
+                check_array(X)
+            with column_remedies(model, X, name):
+                validate_data(model, X, reset=reset, skip_check_array=True)
+            if _num_samples(X) == 0:
+                raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
+            return X
+        finite: bool | str = "allow-nan" if name == "X_public" else False
+        checked: ArrayLike = validate_data(
+            model, X, reset=reset, dtype=np.float64, ensure_all_finite=finite
+        )
+        return checked
+    except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise ValueError(
+                f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "
+                f"frame, as pandas.DataFrame({name}).infer_objects() makes: its columns of texts "
+                "are categories."
+            ) from None
+        if name == "X":
+            raise
+        message = str(error).replace("X has", f"{name} has", 1)
+        if "infinity" in message:
+            message = f"Input {name} contains infinity: leave such rows out, or give NaN."
+        raise ValueError(message) from None
+
+
+def read_parts(
+    settings: Settings,
+    validate: Validate,
+    X: PrivateParts,
+    y: ArrayLike | None,
+    X_public: ArrayLike | PublicData | None,
+    owners: ArrayLike | None,
+    budgets: ArrayLike | None,
+) -> FitInput:
+    """Check the arguments of `fit`, and group rows by owner; no more is read before a release."""
+    X.check_alone(y=y, owners=owners, budgets=budgets)
+    accountant = settings.accountant
+    check_unit(accountant, owners=True)
+    response = settings.answer.of_columns(X.y)
+    empty = X.empty_frame()
+    pool = None if X_public is None else validate(public_rows(X_public, None), "X_public")
+    if pool is None:
+        validate(empty, "")
+    elif column_names(pool) is None:
+        X.check_columns(None)
+    choice = ColumnChoice.of(settings.columns, empty if pool is None else pool)
+    texts = X.check_columns(list(choice.names))
+    if pool is None:
+        columns = FitColumns.declared(settings, choice.select(empty), choice)
+    else:
+        private_pool = declared_private(X_public)
+        columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
+        warn_columns(public_readings(columns.given, columns.categories))
+    directions = read_directions(settings, response, choice)
+    names_of_levels = () if X.budgets is None else level_names(accountant)
+    key = secrets.token_bytes(KEY_SIZE)
+    buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
+    levels = None
+    if names_of_levels:
+        try:
+            counts = buckets.count_levels()
+            levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
+        except ValueError:
+            buckets.delete()
+            raise
+    population = Population.of(buckets.n_owners, levels)
+    weights = np.ones(1) if levels is None else levels.weights
+    reader = RowReader(
+        columns.schema, choice, response, X.y, buckets.n_owners, population.total, weights
+    )
+    return FitInput(PartSource(buckets, reader), columns, population, response, directions)

@@ -1,0 +1,169 @@
+"""Labels of rows as the response of a fit: several of them, clipped together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from secretballot.ensemble._read_target import check_targets
+from secretballot.linear._averaged_rounds import (
+    AVERAGED_ROUNDS,
+    ClippedResiduals,
+    run_averaged_rounds,
+)
+from secretballot.linear._design import Floats
+from secretballot.linear._private_sums import Residuals, Targets
+from secretballot.linear._reference_rows import ReferenceRows
+from secretballot.linear._response import ClassifierResponse, FittedRounds, LabelOutput, RoundPlan
+
+#: Clipping norm in units of the length of a row's residuals at the declared rates.
+_RELATIVE_NORM = 0.6
+#: Probabilities nearer to 0 or 1 are taken as this.
+_LEAST_PROBABILITY = 1e-9
+
+
+@dataclass(frozen=True)
+class ClippedLabels(ClippedResiduals):
+    """Clipped residuals of label indicators."""
+
+    rates: Floats  # (n_labels,): public guess of the share of rows with each label
+
+    @property
+    def start(self) -> Floats:
+        return np.asarray(logit(self.rates))
+
+    @property
+    def clipping_norm(self) -> float:
+        return _RELATIVE_NORM * float(np.sqrt(_variances(self.rates).sum()))
+
+    @property
+    def inverse_slope(self) -> float:
+        return 1 / float(_variances(self.rates).mean())
+
+    @property
+    def scaled(self) -> Residuals:
+        norm = self.clipping_norm
+
+        def residuals(targets: Targets, scores: Floats) -> Floats:
+            assert isinstance(targets, csr_array)
+            return np.asarray((targets.toarray() - expit(scores)) / norm)
+
+        return residuals
+
+    def read(
+        self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
+    ) -> tuple[Floats, float]:
+        """Subtract the expectation: under the model clipped residuals have a mean besides 0."""
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p, limits)
+        variances = _variances(p)
+        slopes = reference.weights @ (variances * ((1 - p) * present + p * absent))
+        expected = reference.means(variances * (present - absent))
+        return mean - expected, float(slopes.max()) * self.inverse_slope
+
+    def moments(
+        self, reference: ReferenceRows, limits: Floats, coefficients: Floats
+    ) -> tuple[Floats, Floats]:
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p, limits)
+        variances = _variances(p)
+        slopes = variances * ((1 - p) * present + p * absent)
+        squares = variances * ((1 - p) * present**2 + p * absent**2)
+        return reference.weights @ slopes, reference.weights @ squares
+
+    def _factors(self, p: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        """Compute the mean factor by which residuals are clipped if a label is present, or absent.
+
+        Labels are taken as independent, and the square length of the other labels' residuals at
+        three points: no other label is present, or one standard deviation about the mean if some
+        are.
+        """
+        p = np.clip(p, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        none = np.exp(_of_others(np.log1p(-p)))
+        some = 1 - none
+        least = _of_others(p**2)
+        mean = _of_others(_variances(p))
+        square = _of_others(_variances(p) * (1 - 2 * p) ** 2) + mean**2
+        with np.errstate(invalid="ignore", divide="ignore"):  # a single label has no others
+            mean = np.where(some > 0, (mean - none * least) / some, 0.0)
+            variance = np.where(some > 0, (square - none * least**2) / some, 0.0) - mean**2
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        points = (
+            (none, least),
+            (some / 2, np.maximum(mean - deviation, least)),
+            (some / 2, mean + deviation),
+        )
+        norm = self.clipping_norm * limits
+
+        def factor(own: Floats) -> Floats:
+            factors = np.zeros_like(own)
+            for weight, others in points:
+                factors += weight * norm / np.sqrt(np.maximum(own + others, norm**2))
+            return factors
+
+        return factor((1 - p) ** 2), factor(p**2)
+
+
+def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
+    return np.asarray(expit(reference.design.decision(coefficients[1:], coefficients[:1])))
+
+
+def _variances(p: Floats) -> Floats:
+    return np.asarray(p * (1 - p))
+
+
+def _of_others(terms: Floats) -> Floats:
+    """Sum the terms of all other labels, for each label."""
+    return np.asarray(terms.sum(axis=1, keepdims=True) - terms)
+
+
+#: Least threshold, and one less the largest.
+_LEAST_RATE = 1e-9
+
+
+@dataclass(frozen=True)
+class LabelResponse(ClassifierResponse):
+    """Labels of each row."""
+
+    rates: Floats  # (n_labels,): public guess of the share of rows with each label
+    # (n_labels,): probability above which a label is predicted. None: its mean over the reference
+    # rows.
+    thresholds: Floats | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.rates)
+
+    @property
+    def note(self) -> dict[str, object]:
+        """The model, and the origin of its labels, whose number is public as that of rows is."""
+        model = f"logistic regression of {len(self.rates)} labels"
+        return {"model": model, "classes_learned": False}
+
+    def read(self, y: ArrayLike) -> Targets:
+        targets = check_targets(y)
+        if targets.ndim != 2 or targets.shape[1] != len(self.rates):
+            raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
+        return self.encode(targets)
+
+    def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
+        return csr_array(targets, dtype=np.float64)
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        return AVERAGED_ROUNDS
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        return run_averaged_rounds(plan, ClippedLabels(self.rates))
+
+    def output(self, rounds: FittedRounds) -> LabelOutput:
+        thresholds = self.thresholds
+        if thresholds is None:
+            reference = rounds.reference
+            assert reference is not None
+            p = label_probabilities(reference, rounds.posterior.coefficients)
+            thresholds = np.clip(reference.weights @ p, _LEAST_RATE, 1 - _LEAST_RATE)
+        return LabelOutput(thresholds)

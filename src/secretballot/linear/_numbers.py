@@ -1,0 +1,498 @@
+"""Numbers of rows as the response of a fit: rounds of clipped residuals with a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from secretballot._base._matrices import gram, inverse, product
+from secretballot.linear._additive_bins import AdditiveBins, PairedBins
+from secretballot.linear._design import Floats
+from secretballot.linear._pair_rounds import release_pairs
+from secretballot.linear._posterior import (
+    Groups,
+    Hyperprior,
+    Posterior,
+    centred_variances,
+    prior_precision,
+    updated_variances,
+)
+from secretballot.linear._private_sums import BinnedResiduals, Targets
+from secretballot.linear._reference_rows import FeatureMeans, ReferenceRows, dense_reference_rows
+from secretballot.linear._residual_histogram import (
+    FIRST_VOTE_LENGTH,
+    N_BINS,
+    TOP,
+    VOTE_LENGTH,
+    ResidualHistogram,
+    residual_bins,
+)
+from secretballot.linear._response import FittedRounds, Response, RoundPlan
+from secretballot.linear._synthetic_rows import copula_reference_rows
+from secretballot.measures._targets import read_targets
+
+#: Passes that compute the errors anew, updates of the prior variances in each, and the change of
+#: a prediction, in standard deviations of the target, at which passes end.
+_PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
+#: Largest mean square of a round's deviations from the model, in units of their errors, at which
+#: reference rows are trusted. It is some .8 where they are like the private rows.
+_LARGEST_MISFIT = 1.6
+#: Initial prior variance of a group's coefficients, in units of the target's variance.
+INITIAL_VARIANCE = 0.1
+#: In the same units. No effect varies more than the target: a wider prior would fit noise. The
+#: effect of missing cells has a variance of its own: where few cells are missing, or none, noise of
+#: the first round would be taken for it, and later rounds could not correct it.
+_HYPERPRIOR = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
+
+
+@dataclass(frozen=True)
+class NumberRound:
+    """Noisy mean of clipped residuals times features over the private rows."""
+
+    # (n_released,): means of the first features, in units of the target: those of pairs are added
+    # in later rounds.
+    mean: Floats
+    coefficients: Floats  # (1 + n_features,): coefficients from which the residuals were taken
+    # Share of residuals that were not clipped, by which means move with the coefficients.
+    unclipped: float
+    variance: float  # mean square of the clipped residuals
+    scale: float  # size at which residuals were clipped
+    noise: float | Floats  # (n_released,): standard deviation of the noise on each mean
+
+    @property
+    def clipping_bias(self) -> float:
+        """Bias of the mean if clipped residuals had one sign, and were half the range longer.
+
+        Rare targets far from the others are clipped to a scale that says nothing of their size.
+        """
+        return 1 - self.unclipped
+
+    def centred(self, means: Floats, mean_errors: Floats | float, variance: float) -> NumberRound:
+        """Return the first round with residuals from the mean target, instead of from 0.
+
+        Targets far from 0 would make the difference of reference and private rows a large error.
+        """
+        centre = float(self.mean @ means / (means @ means))
+        coefficients = self.coefficients.copy()
+        coefficients[0] += centre
+        return replace(
+            self,
+            mean=self.mean - centre * means,
+            coefficients=coefficients,
+            variance=variance,
+            noise=np.hypot(self.noise, centre * mean_errors),
+        )
+
+    def padded(self, n_more: int) -> NumberRound:
+        """Return the round with coefficients of more features, of which it says nothing."""
+        return replace(self, coefficients=np.append(self.coefficients, np.zeros(n_more)))
+
+
+def fit_number_posterior(
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    groups: Groups,
+    start: Posterior,
+    n_people: float,
+) -> Posterior:
+    """Fit the coefficients to all released rounds by generalised least squares.
+
+    The errors of a round are the noise, the sampling of private rows, and the difference between
+    reference and private rows, which follows from the coefficients' own posterior. Where a round
+    deviates by far more than its errors, reference rows count as fewer.
+    """
+    values, prior_variances = start.coefficients[:, 0], start.prior_variances
+    scale = rounds[0].variance
+    hyperprior = _HYPERPRIOR.scaled(scale)
+    ones = np.ones((len(reference.weights), 1))
+    sums, products = reference.means(ones), reference.products(ones)[0]
+    slopes = np.concatenate([sums, products], axis=1)
+    covariance = np.zeros((len(values), len(values)))
+    trusted = reference
+    for pass_ in range(_PASSES):
+        precision, target, equations = np.zeros_like(covariance), np.zeros(len(values)), []
+        errors = _error_covariances(rounds, trusted, values, covariance, slopes, n_people)
+        for round_, error in zip(rounds, errors, strict=True):
+            root = cholesky(error, overwrite_a=True, check_finite=False)
+            released_slopes = slopes[: len(round_.mean)]
+            moved = round_.mean + round_.unclipped * product(released_slopes, round_.coefficients)
+            stacked = np.column_stack([round_.unclipped * released_slopes, moved])
+            white = solve_triangular(root, stacked, trans="T", check_finite=False)
+            joint = gram(white)  # its last row is of the means
+            precision += joint[:-1, :-1]
+            target += joint[-1, :-1]
+            equations.append(white)
+        before = values
+        for _ in range(_VARIANCE_UPDATES):
+            prior = prior_precision(groups, prior_variances, len(values))
+            prior[0, 0] /= scale
+            covariance = inverse(precision + prior)
+            values = product(covariance, target)
+            prior_variances = updated_variances(groups, values, covariance, hyperprior)
+        deviations = [product(white, np.append(-values, 1.0)) for white in equations]
+        misfit = max(float(np.mean(deviation**2)) for deviation in deviations)
+        if misfit > _LARGEST_MISFIT or trusted.effective_size < reference.effective_size:
+            size = min(trusted.effective_size / misfit, reference.effective_size)
+            trusted = replace(trusted, effective_size=size)
+        if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
+            break
+    return Posterior(
+        values[:, None],
+        np.diag(covariance)[:, None].copy(),
+        centred_variances(groups, covariance)[:, None],
+        prior_variances,
+        covariance,
+    )
+
+
+def _error_covariances(
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    values: Floats,
+    covariance: Floats,
+    slopes: Floats,
+    n_people: float,
+) -> list[Floats]:
+    mismatch = 1 / reference.effective_size + 1 / n_people
+    gaps = np.column_stack(
+        [round_.unclipped * reference.scores(values - round_.coefficients) for round_ in rounds]
+    )
+    shares = np.array([round_.unclipped for round_ in rounds])
+    unknown = reference.variances(covariance)[:, None] * shares**2
+    # All rounds have the same sampling error: each counts it in full as many times.
+    sampling = np.array([round_.variance for round_ in rounds]) * (len(rounds) / n_people)
+    products = reference.products(sampling + (gaps**2 + unknown) * mismatch)
+    spread = product(product(slopes, covariance), slopes.T)
+    errors = []
+    for error, gap, share, round_ in zip(
+        products, reference.means(gaps).T, shares, rounds, strict=True
+    ):
+        error -= mismatch * (np.outer(gap, gap) + share**2 * spread)
+        error = error[: len(round_.mean), : len(round_.mean)]
+        np.einsum("ii->i", error)[:] += round_.noise**2
+        errors.append(error)
+    return errors
+
+
+#: Binary places of the length of a vote, so that counts times it are exact.
+_VOTE_BITS = 12
+#: Factor of the last round's scale: clipping less moves means of skewed targets less.
+_LAST_FACTOR = 1.5
+#: Standard errors beyond which an estimated mean residual is not taken for noise.
+_CLEAR_MOVE = 2.0
+#: Share of the target's variance that may be lost where residuals are clipped less: clipping moves
+#: means where the law of residuals differs between rows.
+_TOLERANCE = 0.0003
+#: Absolute value of a scaled target beyond its bounds; a residual is that of the bound.
+BEYOND = 2.0
+#: Share of large residuals up to which a histogram tells where few lie beyond.
+_KNOWN_TAIL = 0.05
+
+
+def clipped_residuals(scale: float) -> BinnedResiduals:
+
+    def residuals(targets: Targets, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        numbers = np.clip(np.asarray(targets, dtype=np.float64), -1.0, 1.0)
+        clipped = np.clip((numbers - scores[:, 0]) / scale, -1.0, 1.0)
+        return clipped[:, None], residual_bins(clipped)
+
+    return residuals
+
+
+def vote_length(norm: float, factor: float) -> float:
+    return float(np.floor(np.ldexp(factor * norm, _VOTE_BITS)) * 2.0**-_VOTE_BITS)
+
+
+class NumberRounds:
+    """Questions of one fit of numbers, which are between -1 and 1."""
+
+    def __init__(self, plan: RoundPlan) -> None:
+        self.plan = plan
+
+    def ask(
+        self, coefficients: Floats, scale: float
+    ) -> tuple[NumberRound, ResidualHistogram, Floats]:
+        """Ask for residuals: their means, histogram, and sums in units of the target."""
+        rows, features = self.plan.rows, self.plan.features
+        sums, counts = rows.counted_sums(
+            coefficients, features.norm, clipped_residuals(scale), N_BINS
+        )
+        vote = vote_length(features.norm, VOTE_LENGTH)
+        asked = np.concatenate([sums[:, 0], vote * counts])
+        noisy = self.plan.noisy_sums(asked, features.norm)
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
+        return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
+
+    def ask_first(
+        self,
+    ) -> tuple[NumberRound, ResidualHistogram, Floats, ReferenceRows, FeatureMeans | None]:
+        """Ask for the targets, and return reference rows beside them.
+
+        The means of features are released too, as for classes, with a shorter vote; but not of
+        dense features.
+        """
+        rows, features = self.plan.rows, self.plan.features
+        public = self.plan.public
+        start = np.zeros((1 + features.n_features, 1))
+        if not isinstance(features, AdditiveBins):
+            assert isinstance(public, np.ndarray)
+            return *self.ask(start, 1.0), dense_reference_rows(public), None
+        sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
+        vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
+        asked_sums = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
+        noisy = self.plan.noisy_sums(np.concatenate(asked_sums), features.norm)
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
+        first = self._round(noisy, start, histogram)
+        means = noisy[features.n_features : -N_BINS] / rows.total
+        reference = copula_reference_rows(self.plan, first.mean[:, None], means)
+        released = noisy[: features.n_features, None]
+        noise = self.plan.noise(features.norm) / rows.total
+        return first, histogram, released, reference, FeatureMeans(means, noise, features.places)
+
+    def ask_pairs(
+        self,
+        reference: ReferenceRows,
+        coefficients: Floats,
+        histogram: ResidualHistogram,
+        scale: float,
+    ) -> PairedBins | None:
+        """Ask all pairs of columns; return the features with those that stand out, if any do.
+
+        The scale is the smaller of the next round's and the last one's: at a larger one noise hides
+        pairs.
+        """
+        scale = min(scale, histogram.scale)
+        unclipped, variance = histogram.clipped_at(scale)
+        residuals = clipped_residuals(scale)
+        ones = np.ones(len(reference.weights))
+        return release_pairs(
+            self.plan,
+            reference,
+            coefficients,
+            lambda targets, scores: residuals(targets, scores)[0],
+            unclipped / scale * ones,
+            variance / scale**2 * ones,
+        )
+
+    def add_pairs(self, paired: PairedBins) -> None:
+        plan = self.plan
+        self.plan = replace(plan, features=paired, rows=plan.rows.with_cells(paired))
+
+    def loss(self, signal: float) -> Callable[[float, float, float, float], float]:
+        """Return the expected error of predictions as a function of the scale of a round.
+
+        It is that of shrunk coefficients of columns without correlations, and the distance between
+        the centre of clipped residuals and their mean. `signal` is the variance of the target.
+        """
+        plan = self.plan
+        noise = plan.noise(plan.features.norm) / plan.rows.total
+        # Columns of a row, and the mean square of a feature.
+        n_terms, mass = plan.features.norm**2, plan.features.norm**2 / plan.features.n_features
+
+        def expected(scale: float, slope: float, variance: float, offset: float) -> float:
+            error = (scale * noise) ** 2 / plan.n_rounds + variance * mass / plan.n_people
+            error *= n_terms / (slope * mass) ** 2
+            return error * signal / (error + signal) + offset**2
+
+        return expected
+
+    def _round(
+        self, noisy: Floats, coefficients: Floats, histogram: ResidualHistogram
+    ) -> NumberRound:
+        factor = histogram.scale / self.plan.rows.total
+        return NumberRound(
+            mean=factor * noisy[: self.plan.features.n_features],
+            coefficients=coefficients[:, 0],
+            unclipped=histogram.unclipped,
+            variance=histogram.variance,
+            scale=histogram.scale,
+            noise=factor * self.plan.noise(self.plan.features.norm),
+        )
+
+
+def mean_residual(
+    round_: NumberRound,
+    reference: ReferenceRows,
+    means: FeatureMeans,
+    coefficients: Floats,
+) -> tuple[float, float]:
+    """Estimate the mean residual of private rows from one round; return its variance too."""
+    n_features, n_columns = len(means.values), len(means.places)
+    score, score_variance = means.mean_score(reference, coefficients - round_.coefficients)
+    # The weights of a row add to 1 in each column, so each column has the mean once more.
+    clipped = float(round_.mean[:n_features].sum()) / n_columns
+    present = float(reference.means(np.ones((len(reference.weights), 1)))[:n_features].sum())
+    present /= n_columns
+    noise = float(np.ravel(round_.noise)[0]) * n_features**0.5 / n_columns
+    variance = (noise**2 + round_.clipping_bias**2) / round_.unclipped**2 + score_variance
+    return (clipped / round_.unclipped - score) / present, variance / present**2
+
+
+def move_intercept(
+    posterior: Posterior,
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    means: FeatureMeans,
+    clipping_bias: float,
+) -> Posterior:
+    """Move the intercept towards where these rounds estimate that the mean residual is 0.
+
+    It moves as far as the error of the estimate is less than that of the posterior's mean score,
+    which is larger where the estimate stands out of its error. The first round is that of the fit,
+    in which nothing is clipped. Most rounds clip: `clipping_bias` is the usual bias of the
+    posterior's mean score.
+    """
+    values = posterior.coefficients[:, 0]
+    estimates = [mean_residual(round_, reference, means, values) for round_ in rounds]
+    residuals, variances = np.array(estimates).T
+    ones = np.ones((len(reference.weights), 1))
+    mean_row = np.append(1.0, reference.means(ones))
+    assert posterior.covariance is not None
+    estimate = float(np.average(residuals, weights=1 / variances))
+    variance = 1 / float(np.sum(1 / variances))
+    own_variance = float(mean_row @ posterior.covariance @ mean_row) + clipping_bias**2
+    own_variance += max(estimate**2 - _CLEAR_MOVE**2 * variance, 0.0)
+    coefficients = posterior.coefficients.copy()
+    coefficients[0] += own_variance / (own_variance + variance) * estimate
+    return replace(posterior, coefficients=coefficients)
+
+
+def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
+    """Choose the scale of the last round, beyond which few residuals lie.
+
+    Where the last histogram does not reach so far, the scale is that of the targets, smaller by the
+    root of the ratio of sizes that both know: residuals have longer tails.
+    """
+    if histogram.large <= _KNOWN_TAIL:
+        return histogram.tail_scale()
+    levels = 1 - histogram.large
+    size = float(np.quantile(np.abs(wide.points() - np.median(wide.points())), levels))
+    ratio = TOP * histogram.scale / max(size, TOP * histogram.scale)
+    return wide.tail_scale() * float(np.sqrt(ratio))
+
+
+def run_number_rounds(plan: RoundPlan) -> FittedRounds:
+    """Release sums of clipped residuals, each at the posterior of the round before.
+
+    The scale at which residuals are clipped follows from the histogram of the round before: the
+    most efficient one, but in the last round one beyond which few residuals lie.
+    Half-way all pairs of columns are asked, and those that stand out join the model. At the end the
+    intercept moves to where the rounds that clip least estimate the mean.
+    """
+    rounds = NumberRounds(plan)
+    first, histogram, sums, reference, means = rounds.ask_first()
+    first = replace(first, unclipped=1.0)
+    variance = float(np.var(histogram.points()))
+    done = [first.centred(*reference.private_means(plan.n_people, means), variance)]
+    released = [sums]
+    n_features, n_groups = plan.features.n_features, len(plan.features.groups)
+    posterior = Posterior.initial(n_features, 1, n_groups, INITIAL_VARIANCE * variance)
+    wide = histogram
+    while True:
+        posterior = fit_number_posterior(
+            done, reference, rounds.plan.features.groups, posterior, plan.n_people
+        )
+        if len(done) == plan.n_rounds:
+            break
+        scale = histogram.efficient_scale(rounds.loss(variance), _TOLERANCE * variance)
+        if plan.n_pairs and len(done) == (plan.n_rounds + 1) // 2:
+            paired = rounds.ask_pairs(reference, posterior.coefficients, histogram, scale)
+            if paired is not None:
+                rounds.add_pairs(paired)
+                reference = reference.with_cells(paired)
+                sizes = [pair.n_cells for pair in paired.pairs]
+                done = [round_.padded(sum(sizes)) for round_ in done]
+                first = first.padded(sum(sizes))
+                posterior = posterior.padded(sizes, variance)
+        if len(done) == plan.n_rounds - 1:
+            scale = min(_LAST_FACTOR * last_scale(wide, histogram), 1.0)
+        next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)
+        done.append(next_round)
+        released.append(sums)
+    if means is not None:
+        # Nothing was clipped in the first round, and little in the last.
+        least_clipped = [first, *done[1:][-1:]]
+        clipping_bias = float(np.mean([round_.clipping_bias for round_ in done]))
+        posterior = move_intercept(posterior, least_clipped, reference, means, clipping_bias)
+    change = posterior.coefficients[:, 0] - done[-1].coefficients
+    moved = float(reference.weights @ reference.scores(change))
+    histogram = replace(histogram, moved=moved)
+    counts = None if means is None else plan.rows.total * means.values
+    return FittedRounds(
+        posterior,
+        released,
+        rounds.plan.features,
+        histogram,
+        reference,
+        counts,
+        at_bounds=wide.large,
+    )
+
+
+#: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
+#: round is that of the target's bounds, and later ones follow the residuals.
+_N_ROUNDS = 5
+#: Least ratio of signal to noise with which pairs are asked by default.
+_PAIR_SIGNAL = 300.0
+
+
+@dataclass(frozen=True)
+class NumberResponse(Response):
+    """Number of each row, scaled to -1 at the lower bound and 1 at the upper one."""
+
+    bounds: tuple[float, float]  # declared bounds; targets beyond them are clipped
+
+    @property
+    def n_columns(self) -> int:
+        return 1
+
+    @property
+    def note(self) -> dict[str, object]:
+        return {"model": "regression of a number", "learned": "numbers"}
+
+    @property
+    def has_pairs(self) -> bool:
+        return True
+
+    def asks_pairs(self, signal: float, n_rounds: int) -> bool:
+        """Decide if pairs are searched by default: noise hides them if the signal is weak."""
+        return signal >= _PAIR_SIGNAL
+
+    @property
+    def largest_rank_error(self) -> float:
+        """Error of correlations of ranks below which they are released beside public rows.
+
+        It is larger than that of classes: coefficients of correlated columns diverge where
+        reference rows are less correlated than the private ones.
+        """
+        return 0.3
+
+    @property
+    def is_smooth(self) -> bool:
+        return True
+
+    def read(self, y: ArrayLike) -> Targets:
+        return self.encode(read_targets(y))
+
+    def encode(self, targets: Floats) -> Floats:
+        """Scale targets to between -1 and 1, and mark those beyond the bounds by `BEYOND`."""
+        low, high = self.bounds
+        scaled = (2 * np.clip(targets, low, high) - (low + high)) / (high - low)
+        return np.select([targets < low, targets > high], [-BEYOND, BEYOND], scaled)
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        return self.bounds
+
+    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_]:
+        return np.abs(np.asarray(targets, dtype=np.float64)) == BEYOND
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        return _N_ROUNDS
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        return run_number_rounds(plan)

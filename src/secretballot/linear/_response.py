@@ -1,0 +1,264 @@
+"""What a fit learns of a row, the plan of its rounds, and predictions of its scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+
+from secretballot.linear._design import FeatureMap, Features, Floats
+from secretballot.linear._posterior import Posterior
+from secretballot.linear._private_sums import RowSums, Targets
+from secretballot.linear._reference_rows import ReferenceRows, probabilities
+from secretballot.linear._residual_histogram import ResidualHistogram
+from secretballot.mechanisms._noisy_counts import VectorSum
+
+#: Function from the name of a planned release and scaled sums to noisy ones: the accountant's.
+Release = Callable[[str, Floats], Floats]
+
+#: Largest distance of two people's scaled vectors, and largest length of one.
+_DIAMETER = 2.0
+#: Margin of scaled vectors' distances over the rounding of the length that scales them, and over
+#: that of the sums: a part of each person's length.
+_LENGTH_ROUNDING, _SUM_ROUNDING = 2.0**-40, 2.0**-50
+
+
+def scaled_sum(sigma: float, weight: float | Mapping[str, float]) -> VectorSum:
+    """Return the mechanism of sums of vectors that are scaled so that no two are 2 apart."""
+    return VectorSum(sigma=sigma, norm=_DIAMETER, diameter=_DIAMETER, weight=weight)
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """Rounds of one fit, all of whose sizes are public."""
+
+    rows: RowSums
+    features: FeatureMap
+    public: Features | None  # features of the public rows
+    release: Release
+    sigma: float  # noise on the scaled sums of a round
+    n_rounds: int  # number of sums of residuals
+    n_people: float  # number of private rows or owners of equal weight
+    least_weight: float  # weight of a person of the strictest level
+    # Whether the products of columns' ranks are released, without public rows or with few.
+    asks_ranks: bool = False
+    n_pairs: int = 0  # largest number of pairs of columns that join the model; 0: none is asked
+    pair_sigma: float = 0.0  # noise on the scaled sums of all pairs
+    rival: RivalPlan | None = None  # rounds with other features of the same rows
+
+    def noisy_sums(self, sums: Floats, radius: float, name: str = "sums") -> Floats:
+        """Release exact sums of vectors, no two of which are farther apart than twice the radius.
+
+        No vector may be longer than that distance.
+        """
+        length = self._length(radius)
+        return np.asarray(length * self.release(name, sums / length))
+
+    def noise(self, radius: float) -> float:
+        """Return the noise on each of such sums, in a round."""
+        return self.sigma * self._length(radius)
+
+    def pair_noise(self, radius: float) -> float:
+        return self.pair_sigma * self._length(radius)
+
+    def _length(self, radius: float) -> float:
+        rounding = _LENGTH_ROUNDING + _SUM_ROUNDING * self.rows.total / self.least_weight
+        return radius * (1 + rounding)
+
+
+@dataclass(frozen=True)
+class RivalPlan:
+    """Rounds with other features of the same rows."""
+
+    plan: RoundPlan
+    # Number of rounds with either features before the last comparison. A fit has as many more
+    # releases.
+    n_pilot: int
+
+
+@dataclass(frozen=True)
+class FittedRounds:
+    """Result of the rounds, released or computed from releases."""
+
+    posterior: Posterior
+    # (n_features, n_columns): released sums of residuals, round by round; of clipped ones after the
+    # first round less their expectation.
+    residuals: list[Floats]
+    # Features of the coefficients: the plan's, with pairs of columns beside them if some stand out;
+    # or those of its rival.
+    features: FeatureMap
+    histogram: ResidualHistogram | None = None  # residuals of numbers in the last round
+    # Rows by which the rates of classes and labels, and the variance of numbers, are estimated.
+    reference: ReferenceRows | None = None
+    # (n_features,): released numbers of rows with each one-hot feature of the plan; None of dense
+    # ones.
+    counts: Floats | None = None
+    is_rival: bool = False  # whether the plan's rival was ahead
+    # Share of the targets at, beyond or near a bound, in the first round; of numbers.
+    at_bounds: float = 0.0
+
+
+class Response(ABC):
+    """Part of a row that a fit learns: its class, for instance."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of residuals of a row, and of coefficients of a feature."""
+
+    @property
+    @abstractmethod
+    def note(self) -> dict[str, object]:
+        """Public facts for the ledger."""
+
+    @property
+    def has_pairs(self) -> bool:
+        """True if pairs of columns may join the model."""
+        return False
+
+    def asks_pairs(self, signal: float, n_rounds: int) -> bool:
+        """Decide if pairs of columns are searched by default: noise may hide all of them."""
+        return False
+
+    @property
+    def largest_rank_error(self) -> float:
+        """Error of correlations of ranks below which they are released beside public rows.
+
+        In units of the error of the public rows' correlations.
+        """
+        return 0.1
+
+    @property
+    def has_rival(self) -> bool:
+        """True if kernel features may take the place of additive ones."""
+        return False
+
+    @property
+    def is_smooth(self) -> bool:
+        """True if numbers of public rows get piecewise linear effects instead of bins."""
+        return False
+
+    @property
+    def has_direction(self) -> bool:
+        """True if all scores of a row rise with its response: False with three classes and more."""
+        return True
+
+    @abstractmethod
+    def read(self, y: ArrayLike) -> Targets:
+        """Check the targets of private rows, and return them as they are learned."""
+
+    @property
+    def target_bounds(self) -> tuple[float, float] | None:
+        """Declared bounds of the target, to which it is clipped; None of classes and labels."""
+        return None
+
+    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_] | None:
+        """Tell which targets, as they are learned, were beyond `target_bounds`."""
+        return None
+
+    def warn(self) -> None:
+        """Warn of what the response itself tells of private rows."""
+        return
+
+    @abstractmethod
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        """Choose the number of sums of residuals after the first, from public numbers."""
+
+    @abstractmethod
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        """Release the sums of each round, and compute the coefficients from them."""
+
+
+class Output(ABC):
+    """Predictions of a fitted classifier; it holds nothing private."""
+
+    @abstractmethod
+    def decision(self, scores: Floats) -> Floats:
+        """Return the numbers from which predictions follow."""
+
+    @abstractmethod
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return the probability of each class or label: (n_rows, n_outputs)."""
+
+    @abstractmethod
+    def class_values(self) -> NDArray[np.generic] | list[NDArray[np.generic]]:
+        """Return the classes, or the values of each label."""
+
+    @abstractmethod
+    def predict(self, scores: Floats) -> NDArray[np.generic]:
+        """Return the most probable classes, or the labels that are present."""
+
+    @abstractmethod
+    def find_target(self, target: Hashable) -> tuple[int, float]:
+        """Return the column of a target's scores, and their sign, or raise ValueError."""
+
+
+class ClassifierResponse(Response):
+    """Response of a classifier."""
+
+    @abstractmethod
+    def output(self, rounds: FittedRounds) -> Output:
+        """Return the predictions of a fit."""
+
+
+@dataclass(frozen=True)
+class ClassOutput(Output):
+    """Predictions of one class a row."""
+
+    classes: NDArray[np.generic]  # (n_classes,)
+
+    def decision(self, scores: Floats) -> Floats:
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def probabilities(self, scores: Floats) -> Floats:
+        p = probabilities(scores)
+        return np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
+
+    def class_values(self) -> NDArray[np.generic]:
+        return self.classes
+
+    def predict(self, scores: Floats) -> NDArray[np.generic]:
+        codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes[np.asarray(codes, dtype=np.intp)])
+
+    def find_target(self, target: Hashable) -> tuple[int, float]:
+        """Return the column of a class; the first of two has the second's with the other sign."""
+        classes = self.classes.tolist()
+        if target is None and len(classes) > 2:
+            raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
+        if target is not None and target not in classes:
+            raise ValueError(f"target={target!r} is none of the classes: {classes}.")
+        code = len(classes) - 1 if target is None else classes.index(target)
+        return (code, 1.0) if len(classes) > 2 else (0, 1.0 if code else -1.0)
+
+
+@dataclass(frozen=True)
+class LabelOutput(Output):
+    """Predictions of several labels a row."""
+
+    thresholds: Floats  # (n_labels,): probability above which a label is predicted
+
+    def class_values(self) -> list[NDArray[np.generic]]:
+        return [np.array([0, 1]) for _ in self.thresholds]
+
+    def decision(self, scores: Floats) -> Floats:
+        return np.asarray(scores - logit(self.thresholds))
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return np.asarray(expit(scores))
+
+    def predict(self, scores: Floats) -> NDArray[np.generic]:
+        return np.asarray(self.decision(scores) > 0, dtype=np.int64)
+
+    def find_target(self, target: Hashable) -> tuple[int, float]:
+        n_labels = len(self.thresholds)
+        codes: dict[Hashable, int] = {code: code for code in range(n_labels)}
+        if target not in codes:
+            raise ValueError(
+                f"target={target!r} is no label; give the index of one, from 0 to {n_labels - 1}."
+            )
+        return codes[target], 1.0
