@@ -240,3 +240,22 @@ def test_private_rows_have_no_say_in_notes():
     ):
         model.fit(rows, rows["x"] > 0, X_public=PublicData(told))
     assert not accountant.entries()
+
+
+def test_declared_categories_that_leave_most_public_cells_out():
+    """A column of numbers, of which two values are declared, is lost: that is said."""
+    rng = np.random.default_rng(0)
+    pool = pd.DataFrame({"age": rng.integers(18, 90, size=400), "x": rng.normal(size=400)})
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    few, most = (
+        PrivateLogisticRegression(classes=[0, 1], accountant=accountant, categories={"age": named})
+        for named in ([18, 19], list(range(18, 80)))
+    )
+    (age, _) = few.read_columns(pool)
+    assert age.note.endswith(
+        "of its public cells are none of its declared categories, and share a bin"
+    )
+    assert most.read_columns(pool)[0].note == ""
+    X = pd.DataFrame({"age": rng.integers(18, 90, size=4_000), "x": rng.normal(size=4_000)})
+    with pytest.warns(UserWarning, match="'age' .9.% of its public cells are none"):
+        few.fit(X, rng.integers(2, size=4_000), X_public=PublicData(pool))

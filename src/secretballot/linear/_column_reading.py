@@ -311,6 +311,8 @@ def _singular(unit: str) -> str:
     return unit.casefold().removesuffix("s")
 
 
+#: Share of public cells outside of declared categories above which a column has a note.
+_MOST_LEFT_OUT = 0.5
 #: Labels that a table shows, and columns that a warning names.
 _MOST_LABELS, _MOST_WARNED = 6, 10
 
@@ -386,13 +388,23 @@ def public_readings(
                 labels=_labels(column, declared, column_features, (bounds or {}).get(column.name)),
                 missing_share=column.missing_share(),
                 dtype=str(getattr(column.values, "dtype", "")),
-                note="" if column.name in declared else note,
+                note=_left_out_note(column, declared) if column.name in declared else note,
             )
             for column, column_features, note in zip(
                 columns, features, column_notes(columns), strict=True
             )
         ]
     )
+
+
+def _left_out_note(column: PublicColumn, declared: Categories) -> str:
+    """Describe public cells that are none of the declared categories, if most are."""
+    (bins,) = public_bins([column], 1, declared).columns
+    codes = bins.codes(column.values)
+    share = float((codes == bins.other_code).mean())
+    if share <= _MOST_LEFT_OUT:
+        return ""
+    return f"{share:.0%} of its public cells are none of its declared categories, and share a bin"
 
 
 def declared_readings(
