@@ -17,6 +17,7 @@ from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import _file as ledger_file
+from secretballot.ledger._ledger import last_time
 from secretballot.ledger._transaction import Transaction
 
 
@@ -328,6 +329,36 @@ def test_threads_racing_for_a_budget_never_overspend(name):
     assert sum(done) == 40
     assert accountant.spent().amount == 10.0
     assert [entry.sequence for entry in accountant.entries()] == list(range(1, 41))
+
+
+def test_a_thread_that_is_late_sets_no_sums_back(name, monkeypatch):
+    """Between its commit and its return, other threads spend from the same handle."""
+    accountant, ledger = basic_budget(name), PrivacyAccountant.open(name)._ledger
+    committed, go_on, write = threading.Event(), threading.Event(), type(ledger._store).write
+
+    def write_late(store, act):
+        written = write(store, act)
+        if threading.current_thread() is late:
+            committed.set()
+            assert go_on.wait(60)
+        return written
+
+    def within_the_transaction(*args):
+        if accountant._ledger._totals.sequence == 2:
+            go_on.set()
+            late.join()
+        return last_time(*args)
+
+    late = threading.Thread(target=lambda: spend(accountant))
+    monkeypatch.setattr(type(ledger._store), "write", write_late)
+    late.start()
+    assert committed.wait(60)
+    spend(accountant)
+    monkeypatch.setattr("secretballot.ledger._ledger.last_time", within_the_transaction)
+    spend(accountant)
+    assert not late.is_alive()
+    assert accountant.spent().n_releases == 3
+    ledger.verify()
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])
