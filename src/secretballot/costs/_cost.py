@@ -46,7 +46,10 @@ def sum_up(numbers: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         # Multiples of the last place of a sum add up without rounding. (`fmod` is slow.)
         place = np.spacing(total)
-        is_exact = (np.rint(numbers / place) * place == numbers).all(axis=0)
+        rounded = numbers / place
+        np.rint(rounded, out=rounded)
+        rounded *= place
+        is_exact = (rounded == numbers).all(axis=0)
     upper = np.asarray(bound, dtype=np.float64)
     upper = np.where(upper < bound, np.nextafter(upper, np.inf), upper)
     return np.where(is_exact, total, upper)
