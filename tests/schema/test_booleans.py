@@ -54,10 +54,7 @@ def scores(private, features, **declared):
         **declared,
     ).fit(private, Y, X_public=PublicData(table(POOL)))
     assert model.public_rows_check_.count < N / 2
-    predicted = model.decision_function(table(POOL))
-    for form in FORMS:
-        assert np.array_equal(model.decision_function(table(POOL, form)), predicted)
-    return predicted
+    return model.decision_function, model.decision_function(table(POOL))
 
 
 def labels(private):
@@ -71,7 +68,7 @@ def labels(private):
         random_state=0,
     ).fit(private, Y, X_public=PublicData(table(POOL)))
     assert model.public_rows_check_.count < N / 2
-    return model.pool_labels_.labels
+    return None, model.pool_labels_.labels
 
 
 FITS = {
@@ -92,6 +89,8 @@ def of_public_forms(fit):
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize("form", FORMS)
 def test_private_booleans_are_read_in_the_form_of_the_public_ones(fit, form):
-    expected = of_public_forms(fit)
+    predict, expected = of_public_forms(fit)
     assert len(np.unique(expected)) > 1
-    assert np.array_equal(FITS[fit](table(ROWS, form)), expected)
+    assert np.array_equal(FITS[fit](table(ROWS, form))[1], expected)
+    if predict is not None:
+        assert np.array_equal(predict(table(POOL, form)), expected)
