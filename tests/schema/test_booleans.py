@@ -86,8 +86,18 @@ def of_public_forms(fit):
     return FITS[fit](table(ROWS))
 
 
-@pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("form", FORMS)
+#: Fits that read columns as those of "bins" do: `make test` tries some forms.
+ALIKE, SOME = ("scaled columns", "declared"), ("objects", "digits", "category")
+
+
+@pytest.mark.parametrize(
+    ("form", "fit"),
+    [
+        pytest.param(form, fit, marks=[pytest.mark.slow] * (fit in ALIKE and form not in SOME))
+        for form in FORMS
+        for fit in FITS
+    ],
+)
 def test_private_booleans_are_read_in_the_form_of_the_public_ones(fit, form):
     predict, expected = of_public_forms(fit)
     assert len(np.unique(expected)) > 1
