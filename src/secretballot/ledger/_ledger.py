@@ -177,8 +177,8 @@ class Ledger:
 
         def write() -> T:
             answer, totals = self._store.write(record).answer
-            # The commit is certain now. If these entries disappear, this handle notices. (If another
-            # thread has gone on already, its entries are read again.)
+            # The commit is certain now. If these entries disappear, this handle notices. If another
+            # thread has gone on already, its entries are read again.
             self._totals = totals
             return answer
 
