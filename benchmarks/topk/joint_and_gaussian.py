@@ -167,6 +167,10 @@ class GaussianTopK(TopK):
         assert self.sigma is not None
         return self.sigma
 
+    @property
+    def hidden_count(self) -> float:
+        return self._sigma
+
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         ratio = self._l2_sensitivity * contribution / self._sigma
         return (Step("counts", NoisyVector(ratio=ratio)),)
