@@ -23,7 +23,6 @@ def few_cosines(monkeypatch):
     monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
 
 
-
 def logistic(**given):
     accountant = PrivacyAccountant(2.0, 1e-6)
     return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, rounds=3, **given)
