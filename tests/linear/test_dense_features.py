@@ -12,7 +12,12 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear.features import PriorGroup, ScaledColumns, public_columns
+from secretballot.linear.features import (
+    PriorGroup,
+    ScaledColumns,
+    _kernel_features,
+    public_columns,
+)
 from secretballot.linear.rounds._posterior import Hyperprior, updated_variances
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
@@ -63,7 +68,8 @@ def test_the_unit_of_a_transformers_output_does_not_matter(unit):
 @pytest.mark.parametrize("features", ["linear", "kernel", FunctionTransformer()])
 @pytest.mark.parametrize("value", [0.0, 0.1])
 @pytest.mark.filterwarnings("ignore:X_public. these columns tell a model little")
-def test_constant_columns_give_the_mean(features, value):
+def test_constant_columns_give_the_mean(features, value, monkeypatch):
+    monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
     # Public rows of .1 differ from their computed mean by rounding.
     rows = np.full((N, 3), value)
     model = numbers(features).fit(rows, NUMBER[:N], X_public=PublicData(rows[:200] + 0.0))
