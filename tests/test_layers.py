@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,7 @@ def door_faults(path: Path, tree: ast.AST) -> list[str]:
     return faults
 
 
+@cache
 def parsed(path: Path) -> ast.AST:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
@@ -248,7 +250,7 @@ def frames_and_bytecode(tree: ast.AST) -> set[str]:
 
 
 def test_only_warnings_look_at_their_caller():
-    found = {path.name: frames_and_bytecode(ast.parse(path.read_text())) for path in MODULES}
+    found = {path.name: frames_and_bytecode(parsed(path)) for path in MODULES}
     assert {name: names for name, names in found.items() if names} == {
         "_errors.py": {"_getframe", "f_back"}
     }

@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import dask
 import numpy as np
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from sklearn.tree import DecisionTreeClassifier
 from tests.distributed._parts import OWNER, TARGET, budget, public_rows
 
@@ -61,15 +63,21 @@ class Killer:
             time.sleep(0.01)  # another one is started again
 
 
+@contextmanager
+def two_workers():
+    """Start a cluster of two processes, forked by one that has imported what they need."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "secretballot", __spec__.name])
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster:
+            yield cluster
+
+
 def run(folder, scratch, phases):
     """Return what both estimators release, and how many workers were killed."""
     warnings.simplefilter("ignore")
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
-        Client(cluster, timeout="30s") as client,
-    ):
+    with two_workers() as cluster, Client(cluster, timeout="30s") as client:
         parts = PrivateParts(
             folder, y=TARGET, owners=OWNER, engine=client, scratch=scratch, n_buckets=6
         )

@@ -47,11 +47,11 @@ def numbers(**how):
 CASES = {
     "two classes": (classes(2), 300),
     "two classes, pairs": (classes(2, interactions=1, rounds=4), 300),
-    "three classes": (classes(3), 300),
-    "three classes, kernel": (classes(3, features="kernel"), 300),
-    "linear": (classes(2, features="linear", columns=["a", "b"]), 300),
-    "no public rows": (classes(2, **DECLARED), 0),
-    "few public rows": (classes(2, **DECLARED), 40),
+    "three classes": (classes(3, rounds=3), 300),
+    "three classes, kernel": (classes(3, features="kernel", rounds=3), 300),
+    "linear": (classes(2, features="linear", columns=["a", "b"], rounds=3), 300),
+    "no public rows": (classes(2, rounds=3, **DECLARED), 0),
+    "few public rows": (classes(2, rounds=3, **DECLARED), 40),
     "numbers": (numbers(), 300),
     "numbers, pairs": (numbers(interactions=1, rounds=5), 300),
 }
@@ -102,7 +102,7 @@ def test_several_labels(tmp_path):
     pool = PublicData(public_rows())
     parts = PrivateParts(tmp_path / "parts", y=LABELS, owners=OWNER, n_buckets=3)
     memory, apart = (
-        PrivateLogisticRegression(accountant=budget(), random_state=0) for _ in range(2)
+        PrivateLogisticRegression(rounds=3, accountant=budget(), random_state=0) for _ in range(2)
     )
     memory.fit(rows[["a", "b", "c"]], rows[LABELS], X_public=pool, owners=rows[OWNER])
     apart.fit(parts, X_public=pool)
@@ -120,12 +120,12 @@ def ensembles(tmp_path):
         owners=OWNER,
         engine=RepeatingEngine(),
         scratch=tmp_path,
-        n_buckets=7,
+        n_buckets=3,
     )
     memory, apart = (
         PrivateTeacherEnsemble(
             DecisionTreeClassifier(max_depth=3),
-            n_teachers=50,
+            n_teachers=20,
             classes=[0, 1],
             student=LogisticRegression(),
             reservation=10,
@@ -151,7 +151,7 @@ def test_votes_and_labels(ensembles, tmp_path):
     labels = [each.predict_private(pool[:8]).labels for each in (memory, apart)]
     np.testing.assert_array_equal(*labels)
     (stored,) = [path for path in tmp_path.iterdir() if path.name != "parts"]
-    assert len(list(stored.glob("teacher-*"))) == 50
+    assert len(list(stored.glob("teacher-*"))) == 20
     assert stored.stat().st_mode & 0o777 == 0o700
     del apart, asked
     ensembles[1]._teachers.folder.delete()

@@ -82,7 +82,7 @@ def test_ensembles(rule, rows, tmp_path):
     def make():
         return PrivateTeacherEnsemble(
             DecisionTreeClassifier(max_depth=3),
-            n_teachers=40,
+            n_teachers=20,
             classes=[0, 1],
             reservation=10,
             individualization=rule,
@@ -129,13 +129,12 @@ def test_a_number_of_teachers_is_chosen(listed, rows, tmp_path):
     assert 10 < memory.n_teachers_ == apart.n_teachers_
 
 
-@pytest.mark.parametrize("rule", [None, Upsampling()])
-def test_students_are_chosen(rule, rows, tmp_path):
+def choose_students(rule, rows, tmp_path):
     def make():
         students = [LogisticRegression(), DecisionTreeClassifier(max_depth=2, random_state=0)]
         return PrivateTeacherEnsemble(
             DecisionTreeClassifier(max_depth=3),
-            n_teachers=40,
+            n_teachers=16,
             classes=[0, 1],
             student=PrivateChoice(students, share=0.2),
             individualization=rule,
@@ -148,8 +147,9 @@ def test_students_are_chosen(rule, rows, tmp_path):
     assert memory.student_.best_index_ == apart.student_.best_index_
 
 
-def test_right_answers_are_counted_alike(rows, tmp_path, monkeypatch):
-    """The counts themselves, which the choice hides."""
+@pytest.mark.parametrize("rule", [None, Upsampling()])
+def test_students_are_chosen(rule, rows, tmp_path, monkeypatch):
+    """From the same counts, which the choice hides."""
     counted, release = [], PrivacyAccountant.release
 
     def recorded(self, mechanism, counts, **how):
@@ -157,7 +157,7 @@ def test_right_answers_are_counted_alike(rows, tmp_path, monkeypatch):
         return release(self, mechanism, counts, **how)
 
     monkeypatch.setattr(PrivacyAccountant, "release", recorded)
-    test_students_are_chosen(Upsampling(), rows, tmp_path)
+    choose_students(rule, rows, tmp_path)
     here, there = counted[: len(counted) // 2], counted[len(counted) // 2 :]
     assert here[-1].shape == (1, 2)
     for first, other in zip(here, there, strict=True):
@@ -257,4 +257,4 @@ def test_levels_need_a_budget_of_several(rows, tmp_path):
 def test_planted_copies_that_count_twice_are_found(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(_buckets.BucketRows, "once", lambda rows: rows)
     with pytest.raises(AssertionError):
-        test_right_answers_are_counted_alike(rows, tmp_path, monkeypatch)
+        test_students_are_chosen(Upsampling(), rows, tmp_path, monkeypatch)

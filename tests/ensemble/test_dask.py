@@ -33,10 +33,10 @@ def test_a_dask_cluster_gives_the_same_labels():
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(240, 2)), rng.normal(size=(20, 2))
     y = (X[:, 0] > 0).astype(int)
+    from tests.distributed._cluster import two_workers
+
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
+        two_workers() as cluster,
         distributed.Client(cluster, timeout="30s"),
         parallel_config(backend="dask"),
     ):

@@ -35,8 +35,12 @@ def ensemble(accountant, **given):
 
 
 MAKERS = {
-    "logistic": lambda budget: PrivateLogisticRegression(classes=[0, 1], accountant=budget),
-    "numbers": lambda budget: PrivateLinearRegression(target_bounds=(0, 1), accountant=budget),
+    "logistic": lambda budget: PrivateLogisticRegression(
+        classes=[0, 1], rounds=2, accountant=budget
+    ),
+    "numbers": lambda budget: PrivateLinearRegression(
+        target_bounds=(0, 1), rounds=2, accountant=budget
+    ),
     "ensemble": ensemble,
     "choice": lambda budget: ensemble(budget, student=CHOICE),
     "reservation": lambda budget: ensemble(budget, reservation=3),

@@ -66,11 +66,7 @@ def test_one_row_moves_one_ballot(table):
     votes = votes_after(ensemble, private, labels, public)
     assert len(np.unique(votes, axis=0)) > 5
     strange = pd.DataFrame({"age": [1e6], "job": ["unheard of"], "code": [None]})
-    n_moved = 0
-    for row in (0, 123):
-        other, other_labels = private.copy(), labels.copy()
-        other.iloc[row], other_labels[row] = strange.iloc[0], 1 - labels[row]
-        moved = np.abs(votes_after(ensemble, other, other_labels, public) - votes).sum(axis=1)
-        assert moved.max() <= 2
-        n_moved += moved.any()
-    assert n_moved  # else nothing was tried
+    other, other_labels = private.copy(), labels.copy()
+    other.iloc[0], other_labels[0] = strange.iloc[0], 1 - labels[0]
+    moved = np.abs(votes_after(ensemble, other, other_labels, public) - votes).sum(axis=1)
+    assert 0 < moved.max() <= 2  # else nothing was tried

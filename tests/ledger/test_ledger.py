@@ -17,7 +17,7 @@ from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import _file as ledger_file
-from secretballot.ledger import _ledger
+from secretballot.ledger._ledger import last_time
 from secretballot.ledger._transaction import Transaction
 
 
@@ -331,40 +331,34 @@ def test_threads_racing_for_a_budget_never_overspend(name):
     assert [entry.sequence for entry in accountant.entries()] == list(range(1, 41))
 
 
-def test_totals_of_an_earlier_commit_never_take_the_place_of_later_ones(name, monkeypatch):
-    """A thread that pauses after its commit, while another spends, does not turn sums back."""
-    accountant = basic_budget(name, epsilon=10.0)
-    ledger = accountant._ledger
-    write, last_time = type(ledger._store).write, _ledger.last_time
-    spending, resumed = threading.Event(), threading.Event()
+def test_a_thread_that_is_late_sets_no_sums_back(name, monkeypatch):
+    """Between its commit and its return, other threads spend from the same handle."""
+    accountant, ledger = basic_budget(name), PrivacyAccountant.open(name)._ledger
+    committed, go_on, write = threading.Event(), threading.Event(), type(ledger._store).write
 
-    def pause_after_commit(store, record):
-        written = write(store, record)
-        if threading.current_thread() is first:
-            spending.wait(1.0)
+    def write_late(store, act):
+        written = write(store, act)
+        if threading.current_thread() is late:
+            committed.set()
+            assert go_on.wait(60)
         return written
 
-    def pause_within_a_write(*arguments):
-        spending.set()
-        resumed.wait(1.0)
-        return last_time(*arguments)
+    def within_the_transaction(*args):
+        if accountant._ledger._totals.sequence == 2:
+            go_on.set()
+            late.join()
+        return last_time(*args)
 
-    def spend_first():
-        spend(accountant)
-        resumed.set()
-
-    first = threading.Thread(target=spend_first)
-    monkeypatch.setattr(type(ledger._store), "write", pause_after_commit)
-    first.start()
-    while not accountant.entries():
-        pass
-    spend(accountant)  # the first thread has committed, and not gone on
-    monkeypatch.setattr(_ledger, "last_time", pause_within_a_write)
+    late = threading.Thread(target=lambda: spend(accountant))
+    monkeypatch.setattr(type(ledger._store), "write", write_late)
+    late.start()
+    assert committed.wait(60)
     spend(accountant)
-    first.join()
+    monkeypatch.setattr("secretballot.ledger._ledger.last_time", within_the_transaction)
     spend(accountant)
-    assert [entry.sequence for entry in accountant.entries()] == [1, 2, 3, 4]
-    assert accountant.spent().amount == 1.0
+    assert not late.is_alive()
+    assert accountant.spent().n_releases == 3
+    ledger.verify()
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])

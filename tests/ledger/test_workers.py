@@ -29,8 +29,12 @@ def distinct(answers):
 @pytest.mark.parametrize(
     ("kind", "method"),
     [
-        *(("processes", method) for method in multiprocessing.get_all_start_methods()),
-        *(("joblib", backend) for backend in ("loky", "threading", "multiprocessing")),
+        *(
+            pytest.param("processes", method, marks=[pytest.mark.slow] * (method == "forkserver"))
+            for method in multiprocessing.get_all_start_methods()
+        ),
+        *(("joblib", backend) for backend in ("loky", "threading")),
+        pytest.param("joblib", "multiprocessing", marks=pytest.mark.slow),
     ],
 )
 def test_noise_differs_between_workers(tmp_path, kind, method):

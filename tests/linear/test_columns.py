@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,15 @@ X, Y = table(3_000, 0)
 POOL = table(300, 1)[0]
 
 
-def test_columns_say_how_they_were_read():
-    fitted = model().fit(X, Y, X_public=PublicData(POOL))
+@pytest.fixture(scope="module")
+def fitted():
+    """Return a model that is shared: don't change it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model().fit(X, Y, X_public=PublicData(POOL))
+
+
+def test_columns_say_how_they_were_read(fitted):
     age, since, job = fitted.columns_
     assert [each.kind for each in fitted.columns_] == ["number", "date", "category"]
     assert job.labels == ("clerk", "nurse", "others")
@@ -132,12 +140,7 @@ def test_columns_that_are_not_named_are_left_out(columns):
 
 @pytest.mark.parametrize(
     "pool",
-    [
-        POOL[["since", "age"]],
-        POOL[["age", "since"]],
-        POOL.assign(town="x"),
-        POOL.drop(columns="job"),
-    ],
+    [POOL[["since", "age"]], POOL[["age", "since"]], POOL.assign(town="x")],
 )
 @pytest.mark.parametrize("columns", [["since", "age"], [0, 1]])
 def test_public_rows_need_the_columns_that_are_read(columns, pool):
@@ -255,8 +258,7 @@ DATES = {
 
 
 @pytest.mark.parametrize("kind", DATES)
-def test_dates_of_any_type_are_days(kind):
-    fitted = model().fit(X, Y, X_public=PublicData(POOL))
+def test_dates_of_any_type_are_days(kind, fitted):
     other = X.assign(since=DATES[kind](X["since"]))
     if kind == "zone":
         # Midnight in Berlin is on the day before in UTC.
@@ -275,8 +277,8 @@ def test_bounds_may_be_dates():
     assert fitted.columns_[1].kind == "date"
 
 
-def test_terms_are_tables():
-    terms = model().fit(X, Y, X_public=PublicData(POOL)).terms()
+def test_terms_are_tables(fitted):
+    terms = fitted.terms()
     frame = terms.to_frame()
     assert list(frame.columns) == ["column", "bin", "effect", "error"]
     assert len(frame) == sum(len(term.effect) for term in terms)

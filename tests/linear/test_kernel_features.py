@@ -47,13 +47,13 @@ def test_classes_that_columns_tell_together():
         X = np.random.default_rng(seed).normal(size=(n_rows, 4))
         return X, (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] * X[:, 3] > 0)
 
-    (X, y), (test, answers) = spirals(20_000, 0), spirals(4_000, 1)
+    (X, y), (test, answers) = spirals(8_000, 0), spirals(2_000, 1)
     scores = {}
     for kind in ("additive", "kernel"):
         model = PrivateLogisticRegression(
             kind,
             classes=range(4),
-            accountant=PrivacyAccountant(4.0, 1e-5),
+            accountant=PrivacyAccountant(9.0, 1e-5),
             random_state=0,
         ).fit(X, y, X_public=PublicData(spirals(400, 2)[0]))
         scores[kind] = model.score(test, answers)

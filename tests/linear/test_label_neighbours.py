@@ -48,7 +48,7 @@ def row_neighbours(n_labels, kind, **given):
     return worst
 
 
-@pytest.mark.parametrize("n_labels", [2, 30])
+@pytest.mark.parametrize("n_labels", [pytest.param(2, marks=pytest.mark.slow), 30])
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbouring_rows_move_sums_by_their_charge(kind, n_labels):
     assert 0.9 < row_neighbours(n_labels, kind, label_rate=0.5) <= 1

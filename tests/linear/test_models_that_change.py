@@ -18,7 +18,7 @@ def table(n, seed):
     )
 
 
-POOL, ROWS = table(100, 1), table(600, 2)
+POOL, ROWS = table(100, 1), table(120, 2)
 
 
 class Kind(TransformerMixin, BaseEstimator):

@@ -58,8 +58,17 @@ def unscaled(monkeypatch):
     return fit
 
 
-@pytest.mark.parametrize("features", ["additive", "linear", "kernel"])
-@pytest.mark.parametrize("size", [1.0, 3.0])
+@pytest.mark.parametrize(
+    ("features", "size"),
+    [
+        ("additive", 1.0),
+        ("additive", 3.0),
+        ("linear", 1.0),
+        ("linear", 3.0),
+        pytest.param("kernel", 1.0, marks=pytest.mark.slow),
+        ("kernel", 3.0),
+    ],
+)
 def test_largest_probabilities_are_calibrated(features, size, unscaled):
     X, y, _ = table(size)
     X_test, answers = held_out(X), held_out(y)

@@ -56,7 +56,12 @@ def model(n_classes, epsilon=1.0):
 
 @pytest.mark.parametrize(
     ("n", "n_public", "n_classes", "epsilon"),
-    [(30_000, 2_000, 2, 0.5), (2_000, 300, 2, 1.0), (8_000, 200, 10, 1.0), (40_000, 200, 20, 1.0)],
+    [
+        (30_000, 2_000, 2, 0.5),
+        (2_000, 300, 2, 1.0),
+        (8_000, 200, 10, 1.0),
+        pytest.param(40_000, 200, 20, 1.0, marks=pytest.mark.slow),
+    ],
 )
 def test_fits_that_work_do_not_warn(n, n_public, n_classes, epsilon):
     with warnings.catch_warnings():

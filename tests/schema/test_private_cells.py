@@ -155,8 +155,17 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        # Tuples are read as lists are.
+        pytest.param(
+            name, form, marks=[pytest.mark.slow] * (form == "tuples" and name != "logistic")
+        )
+        for name in ASKED
+        for form in FORMS
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_cells_that_do_not_fit_are_missing(name, form):
     answers = [

@@ -16,7 +16,8 @@ Y = (X[:, 0] > 50).astype(int)
 
 
 def linear(accountant, **parameters):
-    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **parameters)
+    few = {"rounds": 1, "interactions": 0, **parameters}
+    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **few)
 
 
 def teachers(accountant, **parameters):

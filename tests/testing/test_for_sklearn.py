@@ -26,18 +26,26 @@ def teachers(learner, student=None):
 ESTIMATORS = {
     "classes": PrivateLogisticRegression(n_bins=4, rounds=0),
     "classes, bounds": PrivateLogisticRegression(n_bins=4, rounds=0, bounds=(-110, 110)),
-    "numbers": PrivateLinearRegression(n_bins=4, rounds=1),
+    "numbers": PrivateLinearRegression(n_bins=4, rounds=0),
+    "numbers, rounds": PrivateLinearRegression(n_bins=4, rounds=1),
     "numbers, bounds": PrivateLinearRegression(n_bins=4, rounds=1, bounds=(-110, 110)),
     "teachers": teachers(LogisticRegression()),
     "teachers, student": teachers(LogisticRegression(), LogisticRegression()),
     "trees": teachers(DecisionTreeClassifier()),
     "trees, student": teachers(DecisionTreeClassifier(), DecisionTreeClassifier()),
 }
+#: Each kind of fit is checked by `make test`; these are further settings of the same.
+SLOW = ("classes, bounds", "numbers, rounds", "numbers, bounds", "trees", "trees, student")
 
 
 def cases():
     return [
-        pytest.param(checked, check, id=f"{name}-{getattr(check, 'func', check).__name__}")
+        pytest.param(
+            checked,
+            check,
+            id=f"{name}-{getattr(check, 'func', check).__name__}",
+            marks=[pytest.mark.slow] if name in SLOW else [],
+        )
         for name, estimator in ESTIMATORS.items()
         for checked, check in estimator_checks_generator(for_sklearn(estimator), mark="skip")
     ]

@@ -40,7 +40,7 @@ from secretballot.ledger._transaction import (
     copy_fault,
     lacks_entry,
 )
-from secretballot.ledger._waiting import PROCESS_LOCK, HeldInterrupts
+from secretballot.ledger._waiting import HeldInterrupts
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
@@ -151,10 +151,10 @@ class Ledger:
             with meaning(self._store):
                 rows.check_spendable()
                 header = self._same_header(rows)
-                self._catch_up(rows, mark)
-                load_scope(rows, self._totals, scope)
-                recorded = last_time(rows, self._totals.sequence, header.created)
-                place = self._totals.place or header.place
+                before = self._catch_up(rows, mark)
+                load_scope(rows, before, scope)
+                recorded = last_time(rows, before.sequence, header.created)
+                place = before.place or header.place
                 copied = copy_fault(self._store, rows, header, place, mark)
                 is_late = clock_fault(recorded, self.name)
                 if copied and accept != "moved":
@@ -163,7 +163,7 @@ class Ledger:
                     raise LedgerError(is_late)
                 if copied:
                     check_no_original(rows, header, place)
-            transaction = Transaction(self._store, rows, Chain(self._totals), self.budget)
+            transaction = Transaction(self._store, rows, Chain(before), self.budget)
             if copied:
                 # The clock is another question, which the next entry asks.
                 transaction.append(LedgerEntry.move(rows.place()), time=is_late and recorded)
@@ -176,12 +176,10 @@ class Ledger:
             return Written((answer, totals), last, is_moved=bool(copied))
 
         def write() -> T:
-            # One step for the threads of a process: totals of an earlier commit, assigned later,
-            # would take the place of another's.
-            with PROCESS_LOCK:
-                answer, totals = self._store.write(record).answer
-                # The commit is certain now. If these entries disappear, this handle notices.
-                self._totals = totals
+            answer, totals = self._store.write(record).answer
+            # The commit is certain now. If these entries disappear, this handle notices. If another
+            # thread has gone on already, its entries are read again.
+            self._totals = totals
             return answer
 
         if interrupts is not None:
@@ -209,9 +207,9 @@ class Ledger:
 
         def check(rows: Rows) -> None:
             header = self._same_header(rows)
-            self._catch_up(rows, slots.mark)
+            totals = self._catch_up(rows, slots.mark)
             rows.check_spendable()
-            place = self._totals.place or header.place
+            place = totals.place or header.place
             if fault := copy_fault(self._store, rows, header, place, slots.mark):
                 raise LedgerError(fault)
 
@@ -242,11 +240,11 @@ class Ledger:
         mark = None if self._totals.sequence else self._store.slots().mark
 
         def catch_up(rows: Rows) -> Totals | None:
-            self._catch_up(rows, mark, at_most=BATCH)
-            if self._totals.sequence < last_in(rows, "entry"):
+            totals = self._catch_up(rows, mark, at_most=BATCH)
+            if totals.sequence < last_in(rows, "entry"):
                 return None
-            load_scope(rows, self._totals, scope)
-            return self._totals.snapshot()
+            load_scope(rows, totals, scope)
+            return totals.snapshot()
 
         while (totals := self._ask(catch_up)) is None:
             pass
@@ -306,14 +304,17 @@ class Ledger:
             )
         return header
 
-    def _catch_up(self, rows: Rows, mark: Mark | None, *, at_most: int = NO_LIMIT) -> None:
+    def _catch_up(self, rows: Rows, mark: Mark | None, *, at_most: int = NO_LIMIT) -> Totals:
         """Add new entries to the totals, after checking that the earlier ones are unchanged.
+
+        Go on with what is returned: another thread may set the totals of this handle back.
 
         A new handle begins at a checkpoint that this machine has added up, by its mark: anybody who
         may add entries could write one with other sums. Without a mark it is the last one.
         """
-        last = self._totals.sequence
-        if last and digest_at(rows, last) != self._totals.digest:
+        totals = self._totals
+        last = totals.sequence
+        if last and digest_at(rows, last) != totals.digest:
             raise LedgerError(
                 f"entry {last}, which was there before, is gone or was altered; restore it from a "
                 "copy"
@@ -321,10 +322,12 @@ class Ledger:
         check_private_records(rows)
         if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
             added_up = NO_LIMIT if mark is None else mark.sequence
-            self._totals = self._totals.or_later(read_totals(rows, at_most=added_up))
-        for _, totals in read_steps(rows, self._totals, at_most):
-            self._totals = totals
-        self._totals.forget()
+            totals = totals.or_later(read_totals(rows, at_most=added_up))
+        for _, after in read_steps(rows, totals, at_most):
+            totals = after
+        totals.forget()
+        self._totals = totals
+        return totals
 
 
 def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:

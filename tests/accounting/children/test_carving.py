@@ -138,6 +138,7 @@ def test_levels():
 
 
 @pytest.mark.filterwarnings("ignore:a copy of the model")
+@pytest.mark.filterwarnings("ignore:.*this copy of the model takes")
 def test_a_fit_spends_from_a_child(whole):
     team = whole.child("team", epsilon=0.5)
     rng = np.random.default_rng(0)

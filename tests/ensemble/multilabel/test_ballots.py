@@ -1,5 +1,7 @@
 """Ballots on labels: from any multi-label classifier, whatever its shard has shown it."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,6 +69,11 @@ def test_any_multilabel_classifier_teaches(estimator):
     assert (ensemble.to_student().predict_proba(X_new) == probable).all()
 
 
+@cache
+def teachers_of_an_array():
+    return ensemble_of(student=None, random_state=0).fit(X, Y)._teachers
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -82,7 +89,7 @@ def test_any_multilabel_classifier_teaches(estimator):
     ],
 )
 def test_labels_in_any_container(make):
-    expected = ensemble_of(student=None, random_state=0).fit(X, Y)._teachers
+    expected = teachers_of_an_array()
     teachers = ensemble_of(student=None, random_state=0).fit(X, make(Y))._teachers
     for one, other in zip(expected, teachers, strict=True):
         assert (one.predict_proba(POOL)[0] == other.predict_proba(POOL)[0]).all()

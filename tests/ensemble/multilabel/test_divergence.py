@@ -1,5 +1,6 @@
 """Nobody who votes on labels pays more than their level is charged: all replaced ballots."""
 
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -64,18 +65,22 @@ def moved(plan, individualization):
         yield from ((plan.groups[each].split("/")[0], (each,)) for each in teachers)
 
 
+@cache
+def plan_of(variant):
+    """Return the plan of an ensemble of all rows."""
+    ensemble = ensemble_of(
+        n_teachers=N_TEACHERS,
+        individualization=VARIANTS[variant],
+        accountant=PrivacyAccountant(LEVELS, 1e-5, order="renyi"),
+        student=None,
+    )
+    return quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.facts.plan
+
+
 @pytest.mark.parametrize("kind", MECHANISMS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_replaced_ballot(variant, kind):
-    individualization = VARIANTS[variant]
-    accountant = PrivacyAccountant(LEVELS, 1e-5, order="renyi")
-    ensemble = ensemble_of(
-        n_teachers=N_TEACHERS,
-        individualization=individualization,
-        accountant=accountant,
-        student=None,
-    )
-    plan = quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.facts.plan
+    individualization, plan = VARIANTS[variant], plan_of(variant)
     planned = plan.individualize(MECHANISMS[kind], N_LABELS)
     mechanism = getattr(planned, "mechanism", planned)  # turns are in the counts
     rng = np.random.default_rng(1)

@@ -93,7 +93,12 @@ STARTING = "from tests._fakes import basic_budget; basic_budget()"
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and POSIX signals")
 @pytest.mark.parametrize(
-    ("kind", "number"), [("alone", "SIGTERM"), ("alone", "SIGKILL"), ("fork", "SIGTERM")]
+    ("kind", "number"),
+    [
+        pytest.param("alone", "SIGTERM", marks=pytest.mark.slow),
+        ("alone", "SIGKILL"),
+        ("fork", "SIGTERM"),
+    ],
 )
 def test_the_next_process_deletes_the_folder_of_a_killed_one(tmp_path, kind, number):
     """Python runs no handler then. A forked child that lives on keeps the ledgers."""

@@ -79,7 +79,10 @@ def pooled_url(server, folder, mode):
     return f"{server.url(f'pooled-{mode}', host=folder)}&port={_PORT}"
 
 
-@pytest.mark.parametrize(("mode", "n_sessions"), [("transaction", 3), ("session", 6)])
+@pytest.mark.parametrize(
+    ("mode", "n_sessions"),
+    [("transaction", 3), pytest.param("session", 6, marks=pytest.mark.slow)],
+)
 def test_spenders_behind_a_pooler(server, mode, n_sessions):
     """No statement of one spender is run for another, and none is lost."""
     with pooled(server, mode, n_sessions) as folder:
