@@ -178,18 +178,18 @@ MISTAKES = (
     ),
     Mistake(
         "targets beyond the bounds",
-        "targets seem to lie at or beyond the low end.*unit of y. Declare bounds",
+        "private targets lie beyond it.*Declare bounds in the unit of y",
         settings={"target_bounds": (100, 200)},
         models=ONLY_NUMBERS,
-        found="in fit",
+        found="for 1 %",
     ),
     labels(
         "targets in dollars, bounds in thousands",
-        "targets seem to lie at or beyond the high end.*unit of y. Declare bounds",
+        "private targets lie beyond it.*Declare bounds in the unit of y",
         TARGETS * 1_000 + 50_000,
         ONLY_NUMBERS,
         target_bounds=(20, 80),
-    )._replace(found="in fit"),
+    )._replace(found="for 1 %"),
     Mistake(
         "bounds of another unit",
         "over 100 times as wide as the residuals.*Declare bounds",

@@ -148,7 +148,7 @@ MISTAKES = (
     ),
     Mistake(
         "texts for teachers",
-        "take make_table_pipeline.student, X_public.",
+        "take make_table_pipeline.estimator, X_public.",
         data={"X": JOBS, "X_public": PublicData(PUBLIC_JOBS)},
         models=(teachers,),
     ),

@@ -63,7 +63,7 @@ def frame(bag, columns="abc"):
         (two_bags(), [[1.0], [1.0]], "one for each of two or more classes"),
         (Bags.from_groups(None, [0, 1], [0, 1]), P, "hold labels only"),
         ({"a": np.ones((5, 3))}, P, "must be a sequence of bags, got dict"),
-        ([["buy now"], ["nice song"]], P, "bag 0: .* PerBag lifts transformers"),
+        ([["buy now"], ["nice song"]], P, "bag 0 holds texts.*PerBag.TfidfVectorizer"),
         ([np.ones((5, 3)), np.ma.ones((5, 3))], P, "bag 1 is a masked array"),
         ([np.full((5, 3), 1e300), np.ones((5, 3))], P, "value of size 1e.300, and its square"),
         (two_bags(), None, "y must be a table of proportions"),

@@ -210,6 +210,9 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
             spare = level.delta - level.approximation_delta
             order = order if math.isinf(order) else best_order(cap, spare)
             amount = gate_budget(cap, spare, order)
+        if order == level.order and cap <= level.epsilon:
+            # A child has less of the approximation delta than its amount was computed with.
+            amount = min(amount, level.amount)
         filters.append(PrivacyFilter(level.name, order, amount, delta))
     return filters
 

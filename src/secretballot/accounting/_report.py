@@ -285,8 +285,10 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
         if entry.scope_id is not None and entry.charges:
             scope = walk.totals.scopes[entry.scope_id]
             if entry.scope_id not in of_scopes:
-                recorded = Scope(entry.scope_id, scope.epsilon)
-                of_scopes[entry.scope_id] = scope_filters(budget, recorded)
+                recorded, limited = Scope(entry.scope_id, scope.epsilon), budget
+                if entry.child is not None:
+                    limited = walk.totals.children[entry.child.name].grant.budget(budget)
+                of_scopes[entry.scope_id] = scope_filters(limited, recorded)
             if entry.scope_epsilon != scope.epsilon:
                 faults.append("changes the cap of its scope")
             faults.append(overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))

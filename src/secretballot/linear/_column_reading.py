@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from secretballot._base._errors import warn
 from secretballot._base._view import Shown, Table, View
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
-from secretballot.linear._column_bins import ColumnFeatures
+from secretballot.linear._column_bins import CategoryBins, ColumnFeatures
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.tables._cells import column_cells, date_text, missing_cells
 from secretballot.tables._column_bounds import Bounds
@@ -400,6 +400,7 @@ def public_readings(
 def _left_out_note(column: PublicColumn, declared: Categories) -> str:
     """Describe public cells that are none of the declared categories, if most are."""
     (bins,) = public_bins([column], 1, declared).columns
+    assert isinstance(bins, CategoryBins)
     codes = bins.codes(column.values)
     share = float((codes == bins.other_code).mean())
     if share <= _MOST_LEFT_OUT:

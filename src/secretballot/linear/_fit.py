@@ -29,7 +29,6 @@ from secretballot.linear._fit_input import FitInput, Validate, read_parts, read_
 from secretballot.linear._fit_plan import FitPlan, plan_fit
 from secretballot.linear._fit_size import FitSize, warn_weak_signal
 from secretballot.linear._fit_warnings import (
-    warn_clipped_targets,
     warn_failed_fit,
     warn_flattened,
 )
@@ -271,8 +270,6 @@ def _result(
         rounds.noise(rounds.features.norm),
         population.total**2 / population.n_people,
     )
-    if data.response.target_bounds is not None:
-        warn_clipped_targets(data.response.target_bounds, check.share_outside, fitted.at_bounds)
     if directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(directions)

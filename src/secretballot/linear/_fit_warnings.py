@@ -29,8 +29,6 @@ CLEAR_EFFECT = 4.0
 _FLAT = 0.5
 #: Targets seem to lie beyond a bound if the model predicts it, nearer than this share of the range.
 _NEAR = 0.025
-#: Share of targets that seem to lie beyond their bounds, from which a fit warns.
-_MANY_BEYOND = 0.25
 #: Root mean square of residuals, as a share of half the range, below which they hardly vary.
 _SMALL, _TINY = 0.1, 0.01
 
@@ -98,23 +96,6 @@ def warn_flattened(
             "right class, or sign? Reverse the direction in another fit, or leave it out. This "
             "follows from what was released, and the budget is spent."
         )
-
-
-def warn_clipped_targets(bounds: tuple[float, float], outside: float, at_bounds: float) -> None:
-    """Warn of targets beyond their bounds, if two released shares agree on them.
-
-    `outside` is that of the check before the fit, of its worst column or the target; `at_bounds`
-    that of targets near a bound or beyond, by the first round.
-    """
-    if min(outside, at_bounds) < _MANY_BEYOND:
-        return
-    warn(
-        f"target_bounds={bounds!r}: about {min(outside, at_bounds):.0%} of the private targets "
-        "seem to lie beyond them, by two noisy counts. They are clipped, so that nothing beyond "
-        "the bounds is predicted, and errors there are not seen by scores. Declare bounds in the "
-        "unit of y that hold nearly all targets. This follows from what was released, and the "
-        "budget is spent."
-    )
 
 
 def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> None:

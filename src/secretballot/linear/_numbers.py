@@ -429,7 +429,6 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
         histogram,
         reference,
         counts,
-        at_bounds=wide.large,
     )
 
 

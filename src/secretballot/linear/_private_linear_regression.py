@@ -94,7 +94,7 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     check_public_rows : bool, default=True
         Whether to check first, by one noisy count, that most private rows lie within the ranges
         and categories of the public rows, or without them within declared bounds and categories,
-        and most targets within `target_bounds`. From a quarter of the targets on a fit warns.
+        and most targets within `target_bounds`.
         It costs at most 1 % of the fit; where it would cost more there is no check.
     rows_per_call : {"auto", 256, 8, 1}, default="auto"
         Number of private rows that a transformer is given in one call (`features`): always the

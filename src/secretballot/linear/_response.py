@@ -98,8 +98,6 @@ class FittedRounds:
     # ones.
     counts: Floats | None = None
     is_rival: bool = False  # whether the plan's rival was ahead
-    # Share of the targets at, beyond or near a bound, in the first round; of numbers.
-    at_bounds: float = 0.0
 
 
 class Response(ABC):

@@ -33,8 +33,6 @@ from secretballot.tables._people import People
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
-#: Standard deviations that noise hardly reaches.
-_CLEAR = 3.5
 #: What was counted, in the note of the release.
 _PUBLIC_NOTE = "rows outside of the public rows"
 _DECLARED_NOTE = "rows outside of declared bounds and categories"
@@ -197,13 +195,6 @@ class PublicRowsCheck:
                 f"{place}{NOT_FOR_PUBLICATION}"
             )
         return replace(self, count=noisy)
-
-    @property
-    def share_outside(self) -> float:
-        """Noisy share of the people outside, of the worst column; 0 if noise explains it."""
-        if self.sigma is None or self.count is None or self.count < _CLEAR * self.sigma:
-            return 0.0
-        return self.count / self.n
 
     def __str__(self) -> str:
         checked = "declared columns" if self.is_declared else "public rows"
