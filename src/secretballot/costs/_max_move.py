@@ -226,7 +226,9 @@ def _square_kernels(low: Floats, size: float, ratio: float, z: Floats) -> Iterat
 def _largest_loss(log_p: Floats, log_q: Floats) -> Floats:
     """Compute the largest |z| at which `stick` is not 0, up to rounding."""
     wins, wins_moved = log_p[:, :2], log_q[:, :2]
-    loses, loses_moved = np.log1p(-np.exp(wins)), np.log1p(-np.exp(wins_moved))
+    # The other class wins, or neither.
+    loses = np.logaddexp(log_p[:, 1::-1], log_p[:, 2:])
+    loses_moved = np.logaddexp(log_q[:, 1::-1], log_q[:, 2:])
     losses = np.abs(np.concatenate([wins - wins_moved, loses - loses_moved], axis=1))
     return np.asarray(losses.max(axis=1))
 
