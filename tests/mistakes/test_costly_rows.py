@@ -5,9 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 from tests.mistakes._mistake import LABELS, ROWS, X, teachers
 
-from secretballot import PrivacyAccountant
+from secretballot import PrivacyAccountant, PrivateTeacherEnsemble
+from secretballot.accounting import BudgetExceededError
 from secretballot.mechanisms import GNMax
 
 COSTLY = r"predict_private takes .* for {} row\(s\).*Pass mechanism=GNMax\(sigma=.*reservation=n"
@@ -48,3 +50,25 @@ def test_a_small_part_or_an_amount_of_noise_gives_no_alarm(settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(PrivacyAccountant(4.0, 1e-5)).predict_private(ROWS[:100])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_after_a_fit_are_told_of_a_reservation():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3_000, 3))
+    accountant = PrivacyAccountant(8.0, 1e-5)
+
+    def with_pool(**settings):
+        return PrivateTeacherEnsemble(
+            DecisionTreeClassifier(max_depth=2),
+            n_teachers=60,
+            classes=[0, 1],
+            epsilon=1.0,
+            accountant=accountant,
+            random_state=0,
+            **settings,
+        ).fit(rows[:2_800], rows[:2_800, 0] > 0, X_public=rows[2_800:2_900])
+
+    with pytest.raises(BudgetExceededError, match="reservation="):
+        with_pool().predict_private(rows[2_900:2_920])
+    assert len(with_pool(reservation=20).predict_private(rows[2_900:2_920]).labels) == 20

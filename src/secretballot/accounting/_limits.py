@@ -244,7 +244,10 @@ def largest_epsilon(most: float, fits: Callable[[float], bool]) -> float:
 
 #: The advice where a scope's cap is used up, where the budget is, where it is not, and where
 #: nothing was spent.
-_LARGER_SCOPE = "another fit with a larger epsilon gets more of the budget, while that lasts."
+_LARGER_SCOPE = (
+    "another fit with a larger epsilon gets more of the budget, while that lasts. An ensemble with "
+    "a pool uses its epsilon up: give it the number of rows that follow, reservation=."
+)
 USED_UP = (
     "this budget is used up, and what was released from it stays free to use. Where more is to "
     "follow, give each fit or answer an amount beforehand: epsilon=, or share= of an answer."

@@ -45,7 +45,7 @@ _PUBLIC_WORDS = (
     "in a column (numbers beyond its range, categories that it does not have, cells of another "
     "type).",
     "Give both the same units and codes, numbers with decimal points (12.5, not '12,5'), and the "
-    "same steps of a Pipeline",
+    "same steps of a Pipeline, take months or weekdays of dates of other years",
 )
 _DECLARED_WORDS = (
     "bounds or categories do not match X: about {share:.0%} of the private rows lie outside of "
