@@ -114,12 +114,9 @@ def make_task(
     test_size: int,
     n_bags: int | None = None,
 ) -> Task:
-    """Bags by `make_bags`; test sets from all other instances, with replacement within a class.
+    """Draw bags by `make_bags`, and test sets from all other instances, with replacement.
 
-    Parameters
-    ----------
-    tests : ndarray of shape (n_tests, n_classes)
-        Wanted ratios; what is scored is the ratios that came out.
+    `tests` has wanted ratios, a row each; errors are to the ratios that came out.
     """
     rng = np.random.default_rng([seed, 7])
     # Rows beside the features, to know which are left.

@@ -22,36 +22,28 @@ import argparse
 import warnings
 from itertools import product
 
+import fits
 import numpy as np
 from descent import Setting, gradient_descent
 from encoding import binned
+from fits import calibration_error
 from numpy.typing import NDArray
 from scipy.special import logit
 from sets import Labels, Split, available, split
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-
-DELTA, N_BINS = 1e-5, 15
 DESCENT = Setting("bins", 150, 100, 0.3)
 MEASURES = ("ECE", "Brier", "log loss", "slope", "shift")
 
 Chances = NDArray[np.float64]
 
 
-def calibration_error(y: Labels, chances: Chances) -> float:
-    """Return the mean distance between probabilities and shares, over bins of as many rows."""
-    bins = np.array_split(np.argsort(chances, kind="stable"), N_BINS)
-    gaps = [abs(chances[rows].mean() - y[rows].mean()) * len(rows) for rows in bins]
-    return float(np.sum(gaps) / len(y))
-
-
 def measures(y: Labels, chances: Chances) -> list[float]:
     chances = np.clip(chances, 1e-6, 1 - 1e-6)
     again = LogisticRegression(C=np.inf, max_iter=500).fit(logit(chances)[:, None], y)
     return [
-        calibration_error(y, chances),
+        calibration_error(chances, y),
         brier_score_loss(y, chances),
         log_loss(y, chances),
         float(again.coef_[0, 0]),
@@ -61,15 +53,12 @@ def measures(y: Labels, chances: Chances) -> list[float]:
 
 def run(rows: Split, epsilon: float, seed: int) -> dict[str, list[float]]:
     """Return the measures of each model on one split."""
-    ours = PrivateLogisticRegression(
-        classes=[0, 1], accountant=PrivacyAccountant(epsilon, DELTA), random_state=seed
-    ).fit(rows.X_private, rows.y_private, X_public=PublicData(rows.X_pool))
+    ours = fits.logistic(rows.X_private, rows.y_private, rows.X_pool, epsilon, seed)
     encode = binned(rows.X_pool, ours.n_bins_)
     noiseless = LogisticRegression(max_iter=500).fit(encode(rows.X_private), rows.y_private)
-    seen = (rows.X_private, rows.y_private, rows.X_pool, rows.X_test)
     found = {
         "PrivateLogisticRegression": ours.predict_proba(rows.X_test)[:, 1],
-        "gradient descent": gradient_descent(DESCENT, *seen, epsilon, DELTA, seed),
+        "gradient descent": gradient_descent(DESCENT, rows, epsilon, seed),
         "without noise": noiseless.predict_proba(encode(rows.X_test))[:, 1],
     }
     return {name: measures(rows.y_test, chances) for name, chances in found.items()}

@@ -17,31 +17,17 @@ import time
 import warnings
 
 import numpy as np
-from class_sets import N_COMPONENTS, rows
-from sklearn.decomposition import PCA
-
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-
-DELTA = 1e-5
+from class_sets import component_rows
+from fits import gain, logistic
 
 
 def fit(
     name: str, features: str, epsilon: float, public: int, seed: int
 ) -> tuple[float, bool, float]:
     """Return test accuracy, whether features are kernels, and processor time."""
-    X, y, pool, X_test, answers = rows(name, public, seed)
-    if name.partition(":")[0] in N_COMPONENTS:
-        pca = PCA(N_COMPONENTS[name.partition(":")[0]], random_state=0).fit(pool)
-        X, pool, X_test = (pca.transform(part) for part in (X, pool, X_test))
-    model = PrivateLogisticRegression(
-        features,
-        classes=list(range(int(y.max()) + 1)),
-        accountant=PrivacyAccountant(epsilon, DELTA),
-        check_public_rows=False,
-        random_state=seed,
-    )
+    X, y, pool, X_test, answers = component_rows(name, public, seed)
     start = time.process_time()
-    model.fit(X, y, X_public=PublicData(pool, may_be_private=True))
+    model = logistic(X, y, pool, epsilon, seed, features=features, check_public_rows=False)
     seconds = time.process_time() - start
     return float(model.score(X_test, answers)), model.features_ == "kernel", seconds
 
@@ -77,8 +63,7 @@ def main() -> None:
             cell = f"{right:.4f}"
             if "additive" in fits and features != "additive":
                 gains = found[:, 0] - fits["additive"][:, 0]
-                error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
-                cell += f" ({gains.mean():+.4f} +- {error:.4f})"
+                cell += f" ({gain(gains)})"
             if features == "auto":
                 cell += f", kernels in {chosen * given.seeds:.0f}"
             cells.append(f"{cell}, {seconds:.1f} s")

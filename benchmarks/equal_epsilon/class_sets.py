@@ -24,6 +24,7 @@ import sets
 from numpy.typing import NDArray
 from sets import SHARED
 from sklearn.datasets import load_digits, make_classification
+from sklearn.decomposition import PCA
 
 #: Principal components of the public rows.
 N_COMPONENTS = {"mnist": 30, "digits": 15}
@@ -39,6 +40,15 @@ def rows(name: str, public: int, seed: int) -> Rows:
     X, y, pool, X_test, answers = _rows(kind, public, seed)
     n_rows = int(size) if size else len(y)
     return X[:n_rows], y[:n_rows], pool, X_test, answers
+
+
+def component_rows(name: str, public: int, seed: int) -> Rows:
+    """Return `rows`, of MNIST and digits the public rows' principal components."""
+    X, y, pool, X_test, answers = rows(name, public, seed)
+    if (kind := name.partition(":")[0]) in N_COMPONENTS:
+        pca = PCA(N_COMPONENTS[kind], random_state=0).fit(pool)
+        X, pool, X_test = (pca.transform(part) for part in (X, pool, X_test))
+    return X, y, pool, X_test, answers
 
 
 def _rows(kind: str, public: int, seed: int) -> Rows:

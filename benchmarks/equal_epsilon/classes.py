@@ -22,27 +22,24 @@ import time
 import warnings
 
 import numpy as np
-from class_sets import N_COMPONENTS, rows
+from class_sets import N_COMPONENTS, component_rows, rows
+from fits import DELTA, calibration_error, gain, logistic
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.costs._cost import gaussian_budget
 
-DELTA, MOMENTUM = 1e-5, 0.8
+MOMENTUM = 0.8
 STEPS, RATES, CLIPS = (20, 60), (1.0, 3.0, 10.0, 30.0), (0.3, 0.6)
-N_BINS = 15
 
 Floats = NDArray[np.float64]
 
 
-def calibration_error(p: Floats, answers: NDArray[np.int_]) -> float:
-    """Return the mean distance of the largest probability from the share of right answers."""
-    largest, right = p.max(axis=1), p.argmax(axis=1) == answers
-    bins = np.array_split(np.argsort(largest, kind="stable"), N_BINS)
-    gaps = [abs(largest[rows].mean() - right[rows].mean()) * len(rows) for rows in bins]
-    return float(np.sum(gaps) / len(answers))
+def scores(p: Floats, answers: NDArray[np.int_]) -> tuple[float, float]:
+    """Return accuracy, and the calibration error of the largest probabilities."""
+    right = p.argmax(axis=1) == answers
+    return float(right.mean()), calibration_error(p.max(axis=1), right)
 
 
 def descend(
@@ -93,40 +90,30 @@ def main() -> None:
     for name, epsilon in itertools.product(given.sets, given.epsilons):
         ours, seconds, theirs = [], [], []
         for seed in range(given.seeds):
-            X, y, public, X_test, answers = rows(name, given.public, seed)
+            load = component_rows if given.kernel else rows
+            X, y, public, X_test, answers = load(name, given.public, seed)
             features: PCA | str = "kernel" if given.kernel else "linear"
-            if name in N_COMPONENTS:
-                pca = PCA(N_COMPONENTS[name], random_state=0)
-                if given.kernel:
-                    pca.fit(public)
-                    X, public, X_test = (pca.transform(part) for part in (X, public, X_test))
-                else:
-                    features = pca
-            model = PrivateLogisticRegression(
-                features,
-                classes=list(range(int(y.max()) + 1)),
-                accountant=PrivacyAccountant(epsilon, DELTA),
-                check_public_rows=False,
-                random_state=seed,
-            )
+            if name in N_COMPONENTS and not given.kernel:
+                features = PCA(N_COMPONENTS[name], random_state=0)
             start = time.process_time()
-            model.fit(X, y, X_public=PublicData(public))
+            model = logistic(
+                X, y, public, epsilon, seed, features=features, check_public_rows=False
+            )
             seconds.append(time.process_time() - start)
             p = model.predict_proba(X_test)
-            ours.append((np.mean(p.argmax(1) == answers), calibration_error(p, answers)))
+            ours.append(scores(p, answers))
             private, test = (model._public_features.transform(part) for part in (X, X_test))
             theirs.append([])
             for how in grid:
                 p = softmax(test @ descend(private, y, *how, epsilon, seed), axis=1)
-                theirs[-1].append((np.mean(p.argmax(1) == answers), calibration_error(p, answers)))
+                theirs[-1].append(scores(p, answers))
         means = np.mean(theirs, axis=0)
         best = int(means[:, 0].argmax())
         difference = np.array(ours)[:, 0] - np.array(theirs)[:, best, 0]
-        error = difference.std(ddof=1) / np.sqrt(given.seeds) if given.seeds > 1 else np.nan
         right, gap = np.mean(ours, axis=0)
         print(
             f"| {name}, {epsilon:g} | {right:.4f} | {np.mean(seconds):.1f} | "
-            f"{means[best, 0]:.4f} | {grid[best]} | {difference.mean():.4f} +- {error:.4f} | "
+            f"{means[best, 0]:.4f} | {grid[best]} | {gain(difference)} | "
             f"{gap:.3f}, {means[best, 1]:.3f} |",
             flush=True,
         )

@@ -18,12 +18,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from encoding import encoder
+from fits import DELTA
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
-from sets import Labels
+from sets import Labels, Split
 
 from secretballot.costs._cost import gaussian_budget
 
@@ -45,10 +45,10 @@ class Setting(NamedTuple):
 
 
 @cache
-def noise(steps: int, share: float, epsilon: float, delta: float) -> float:
+def noise(steps: int, share: float, epsilon: float) -> float:
     """Return the standard deviation of the noise on a sum of rows of length 1."""
     if share == 1:
-        return float(2 * np.sqrt(steps / gaussian_budget(epsilon, delta, 0.0)))
+        return float(2 * np.sqrt(steps / gaussian_budget(epsilon, DELTA, 0.0)))
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 
@@ -61,7 +61,7 @@ def noise(steps: int, share: float, epsilon: float, delta: float) -> float:
 
     interval = dp_accounting.ExplicitBracketInterval(0.3, 300.0)
     found = dp_accounting.calibrate_dp_mechanism(
-        accountant, event, epsilon, delta, interval, tol=1e-3
+        accountant, event, epsilon, DELTA, interval, tol=1e-3
     )
     return float(found)
 
@@ -90,18 +90,12 @@ def descend(
 
 
 def gradient_descent(
-    setting: Setting,
-    X_private: pd.DataFrame,
-    y_private: Labels,
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    epsilon: float,
-    delta: float,
-    seed: int,
+    setting: Setting, rows: Split, epsilon: float, seed: int
 ) -> NDArray[np.float64]:
     """Return the probability of class 1 on the test rows."""
-    encode = encoder(setting.columns, X_public)
-    noise_sd = noise(setting.steps, setting.share, epsilon, delta)
+    encode = encoder(setting.columns, rows.X_pool)
+    noise_sd = noise(setting.steps, setting.share, epsilon)
     rng = np.random.default_rng([seed, 19])
-    weights = descend(csr_array(encode(X_private)), y_private, setting, noise_sd, rng)
-    return expit(encode(X_test) @ weights)
+    X = csr_array(encode(rows.X_private))
+    weights = descend(X, rows.y_private, setting, noise_sd, rng)
+    return expit(encode(rows.X_test) @ weights)

@@ -37,10 +37,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from encoding import codes, encoder, symmetric_encoder
 from numpy.typing import NDArray
-from sets import Labels
+from sets import Split
 
 PYTHON = "DIFFPRIVLIB_PYTHON"
 WORKER = Path(__file__).with_name("diffprivlib_worker.py")
@@ -76,60 +75,47 @@ def ask(**given: Any) -> Any:
     return answer
 
 
-def available() -> bool:
-    """Can diffprivlib be imported, here or by the interpreter that was named?"""
+def missing() -> dict[str, str]:
+    """Return the package, if no interpreter can import it."""
     try:
-        return bool(ask(ping=True))
+        ask(ping=True)
     except (EOFError, BrokenPipeError, OSError):
-        return False
+        return {"diffprivlib": f"diffprivlib (see {PYTHON})"}
+    return {}
 
 
 def diffprivlib_model(
-    setting: Setting,
-    X_private: pd.DataFrame,
-    y_private: Labels,
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    epsilon: float,
-    delta: float,
-    seed: int,
+    setting: Setting, rows: Split, epsilon: float, seed: int
 ) -> NDArray[np.float64]:
     """Return the probability of class 1 on the test rows."""
     logistic = setting.model == "LogisticRegression"
-    encode = encoder(setting.columns, X_public) if logistic else codes
+    encode = encoder(setting.columns, rows.X_pool) if logistic else codes
     return np.asarray(
         ask(
             model=setting.model,
             value=setting.value,
             epsilon=epsilon if logistic else epsilon / 2,
-            X=encode(X_private),
-            y=y_private,
-            X_test=encode(X_test),
+            X=encode(rows.X_private),
+            y=rows.y_private,
+            X_test=encode(rows.X_test),
             seed=seed,
         )
     )
 
 
 def diffprivlib_number(
-    columns: str,
-    X_private: pd.DataFrame,
-    y_private: NDArray[np.float64],
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    target_bounds: tuple[float, float],
-    epsilon: float,
-    seed: int,
+    columns: str, rows: Split, target_bounds: tuple[float, float], epsilon: float, seed: int
 ) -> NDArray[np.float64]:
     """Return the number of each test row that linear regression predicts."""
-    encode = symmetric_encoder(columns, X_public)
+    encode = symmetric_encoder(columns, rows.X_pool)
     low, high = target_bounds
     found = ask(
         model="LinearRegression",
         value=0.0,
         epsilon=epsilon,
-        X=encode(X_private),
-        y=(2 * y_private - low - high) / (high - low),
-        X_test=encode(X_test),
+        X=encode(rows.X_private),
+        y=(2 * rows.y_private - low - high) / (high - low),
+        X_test=encode(rows.X_test),
         seed=seed,
     )
     return (np.asarray(found) * (high - low) + low + high) / 2

@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from fits import DELTA
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from sets import Labels, numbers
+from sets import Split, numbers
 
 from secretballot.costs._cost import gaussian_budget
 
@@ -47,13 +48,13 @@ class Setting(NamedTuple):
 
 
 @cache
-def declared_epsilon(epsilon: float, delta: float, bins_share: float) -> float:
-    """Return the epsilon to declare, so that a replaced row has `epsilon` at `delta`."""
-    goal = gaussian_budget(epsilon, delta, 0.0)
+def declared_epsilon(epsilon: float, bins_share: float) -> float:
+    """Return the epsilon to declare, so that a replaced row has `epsilon`."""
+    goal = gaussian_budget(epsilon, DELTA, 0.0)
 
     def excess(declared: float) -> float:
         bins, boosting = (
-            gaussian_budget(declared * share, delta / 2, 0.0)
+            gaussian_budget(declared * share, DELTA / 2, 0.0)
             for share in (bins_share, 1 - bins_share)
         )
         return 2 * bins + 4 * boosting - goal
@@ -61,9 +62,7 @@ def declared_epsilon(epsilon: float, delta: float, bins_share: float) -> float:
     return float(brentq(excess, epsilon / 100, epsilon, xtol=1e-6 * epsilon))
 
 
-def _parameters(
-    setting: Setting, X: pd.DataFrame, epsilon: float, delta: float, seed: int
-) -> dict[str, Any]:
+def _parameters(setting: Setting, X: pd.DataFrame, epsilon: float, seed: int) -> dict[str, Any]:
     """Return the parameters that classifiers and regressors share."""
     bounds = X.attrs["bounds"]
     return {
@@ -73,8 +72,8 @@ def _parameters(
         "learning_rate": setting.rate,
         "max_rounds": setting.rounds,
         "max_leaves": setting.max_leaves,
-        "epsilon": declared_epsilon(epsilon, delta, setting.bins_share),
-        "delta": delta,
+        "epsilon": declared_epsilon(epsilon, setting.bins_share),
+        "delta": DELTA,
         "bin_budget_frac": setting.bins_share,
         "privacy_bounds": {name: bounds[name] for name in numbers(X)},
         "n_jobs": 1,
@@ -82,46 +81,30 @@ def _parameters(
     }
 
 
-def dp_ebm(
-    setting: Setting,
-    X_private: pd.DataFrame,
-    y_private: Labels,
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    epsilon: float,
-    delta: float,
-    seed: int,
-) -> NDArray[np.float64]:
+def dp_ebm(setting: Setting, rows: Split, epsilon: float, seed: int) -> NDArray[np.float64]:
     """Return the probability of class 1 on the test rows."""
     from interpret.privacy import DPExplainableBoostingClassifier
 
-    parameters = _parameters(setting, X_private, epsilon, delta, seed)
+    parameters = _parameters(setting, rows.X_private, epsilon, seed)
     model = DPExplainableBoostingClassifier(**parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the seed: this is a test
-        model.fit(X_private, y_private)
-    return np.asarray(model.predict_proba(X_test))[:, 1]
+        model.fit(rows.X_private, rows.y_private)
+    return np.asarray(model.predict_proba(rows.X_test))[:, 1]
 
 
 def dp_ebm_number(
-    setting: Setting,
-    X_private: pd.DataFrame,
-    y_private: NDArray[np.float64],
-    X_test: pd.DataFrame,
-    target_bounds: tuple[float, float],
-    epsilon: float,
-    delta: float,
-    seed: int,
+    setting: Setting, rows: Split, target_bounds: tuple[float, float], epsilon: float, seed: int
 ) -> NDArray[np.float64]:
     """Return the predicted number of each test row."""
     from interpret.privacy import DPExplainableBoostingRegressor
 
     low, high = target_bounds
-    parameters = _parameters(setting, X_private, epsilon, delta, seed)
+    parameters = _parameters(setting, rows.X_private, epsilon, seed)
     model = DPExplainableBoostingRegressor(
         privacy_target_min=0.0, privacy_target_max=high - low, **parameters
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the seed: this is a test
-        model.fit(X_private, y_private - low)  # scores begin at 0
-    return np.asarray(model.predict(X_test)) + low
+        model.fit(rows.X_private, rows.y_private - low)  # scores begin at 0
+    return np.asarray(model.predict(rows.X_test)) + low

@@ -19,13 +19,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from fits import logistic, quality, schema
 from results import DEFAULT, Key, append, read
 from sets import Split, split
-from sklearn.metrics import accuracy_score, roc_auc_score
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-
-DELTA = 1e-5
 SETS = ("adult", "bank", "credit", "celeba")
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 POOLS = (0, 25, 50, 100, 200, 400, 2_000, 7_000)
@@ -38,33 +35,13 @@ Scores = dict[Cell, dict[int, dict[str, float]]]
 
 def measure(rows: Split, epsilon: float, pool: int, seed: int) -> dict[str, float]:
     """Fit one model, and return its accuracy and AUC on the test rows."""
-    bounds = rows.X_private.attrs["bounds"]
-    declared = {}
-    if pool < DECLARED_BELOW:
-        categories = {
-            name: list(column.cat.categories)
-            for name, column in rows.X_private.items()
-            if name not in bounds
-        }
-        declared = {"bounds": bounds, "categories": categories}
-    # Faces with the same attributes are found as shared rows, and are no leak here.
-    public = PublicData(rows.X_pool.iloc[:pool], may_be_private=True) if pool else None
-    model = PrivateLogisticRegression(
-        classes=[0, 1],
-        check_public_rows=False,
-        accountant=PrivacyAccountant(epsilon, DELTA),
-        random_state=seed,
-        **declared,
-    )
+    declared = schema(rows.X_private) if pool < DECLARED_BELOW else {}
+    seen = (rows.X_private, rows.y_private, rows.X_pool.iloc[:pool] if pool else None)
     start = time.perf_counter()
-    model.fit(rows.X_private, rows.y_private, X_public=public)
+    model = logistic(*seen, epsilon, seed, check_public_rows=False, **declared)
     seconds = time.perf_counter() - start
-    p = model.predict_proba(rows.X_test)[:, 1]
-    return {
-        "accuracy": float(accuracy_score(rows.y_test, p > 0.5)),
-        "auc": float(roc_auc_score(rows.y_test, p)),
-        "seconds": round(seconds, 2),
-    }
+    accuracy, auc = quality(rows, model.predict_proba(rows.X_test)[:, 1])
+    return {"accuracy": accuracy, "auc": auc, "seconds": round(seconds, 2)}
 
 
 def scores(path: Path) -> Scores:

@@ -1,19 +1,18 @@
 """What is compared, by name.
 
-A method is a function ``(X_private, y_private, X_public, X_test, epsilon, delta, seed)`` that
-returns the probability of class 1 on the test rows (or any score of which more than one half means
-class 1). The three tables are data frames: columns of categories have a categorical dtype with all
+A method is a function ``(rows, epsilon, seed)`` that returns the probability of class 1 on the test
+rows (or any score of which more than one half means class 1). It takes neither `rows.y_pool` nor
+`rows.y_test`. The tables are data frames: columns of categories have a categorical dtype with all
 that are declared, and the others have declared bounds, ``X.attrs["bounds"][name]``. All this is
-public; `sets.numbers` and `sets.categorical` name the columns. Epsilon at delta is for one private
-row that is *replaced*. To add one::
+public; `sets.numbers` and `sets.categorical` name the columns. Epsilon is for one private row that
+is *replaced*, at `fits.DELTA`. To add one::
 
     METHODS["ours"] = function
 
 A name with a colon is a setting of what stands before it: tables show the setting whose mean over
 seeds is the best *on the test rows*, which favours such a method.
 
-A reference is not private, and sees what a method doesn't:
-``(X_private, y_private, X_public, y_public, X_test)``.
+A reference is a function ``(rows)`` that is not private.
 """
 
 from __future__ import annotations
@@ -25,15 +24,14 @@ from functools import partial
 import descent
 import diffprivlib_models
 import ebm
+import fits
 import numpy as np
 import pandas as pd
 from encoding import binned, scaled
 from numpy.typing import NDArray
-from sets import Labels
+from sets import Labels, Split
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 
 Scores = NDArray[np.float64]
 
@@ -56,51 +54,19 @@ def majority(X: pd.DataFrame, y: Labels, X_test: pd.DataFrame) -> Scores:
     return np.full(len(X_test), y.mean())
 
 
-def ours(
-    X_private: pd.DataFrame,
-    y_private: Labels,
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    epsilon: float,
-    delta: float,
-    seed: int,
-    **settings: object,
-) -> NDArray:
+def ours(rows: Split, epsilon: float, seed: int, **settings: object) -> NDArray:
     """Return the probability of class 1 by `PrivateLogisticRegression`."""
-    model = PrivateLogisticRegression(
-        classes=[0, 1], accountant=PrivacyAccountant(epsilon, delta), random_state=seed, **settings
-    )
-    model.fit(X_private, y_private, X_public=PublicData(X_public))
-    return model.predict_proba(X_test)[:, 1]
+    seen = (rows.X_private, rows.y_private, rows.X_pool)
+    return fits.logistic(*seen, epsilon, seed, **settings).predict_proba(rows.X_test)[:, 1]
 
 
-def unseen(
-    X_private: pd.DataFrame,
-    y_private: Labels,
-    X_public: pd.DataFrame,
-    X_test: pd.DataFrame,
-    epsilon: float,
-    delta: float,
-    seed: int,
-) -> NDArray:
+def unseen(rows: Split, epsilon: float, seed: int) -> NDArray:
     """Return the probability of class 1 without public rows, by declared bounds and categories."""
-    bounds = X_private.attrs["bounds"]
-    model = PrivateLogisticRegression(
-        classes=[0, 1],
-        bounds=bounds,
-        categories={
-            name: list(X_private[name].cat.categories)
-            for name in X_private.columns
-            if name not in bounds
-        },
-        accountant=PrivacyAccountant(epsilon, delta),
-        random_state=seed,
-    )
-    return model.fit(X_private, y_private).predict_proba(X_test)[:, 1]
+    return ours(rows._replace(X_pool=None), epsilon, seed, **fits.schema(rows.X_private))
 
 
-Method = Callable[[pd.DataFrame, Labels, pd.DataFrame, pd.DataFrame, float, float, int], NDArray]
-Reference = Callable[[pd.DataFrame, Labels, pd.DataFrame, Labels, pd.DataFrame], Scores]
+Method = Callable[[Split, float, int], NDArray]
+Reference = Callable[[Split], Scores]
 
 METHODS: dict[str, Method] = {}
 
@@ -173,19 +139,24 @@ def _register() -> None:
 
 _register()
 
+
+def private(model: Callable[..., Scores], rows: Split, **settings: int) -> Scores:
+    """Fit a model to the private rows without noise."""
+    return model(rows.X_private, rows.y_private, rows.X_test, **settings)
+
+
+def public(model: Callable[..., Scores], rows: Split) -> Scores:
+    """Fit a model to the public rows and their labels."""
+    return model(rows.X_pool, rows.y_pool, rows.X_test)
+
+
 REFERENCES: dict[str, Reference] = {
-    "the larger class": lambda X, y, public, y_public, test: majority(X, y, test),
-    "logistic, not private": lambda X, y, public, y_public, test: logistic(X, y, test),
-    "logistic on bins, not private": lambda X, y, public, y_public, test: logistic(
-        X, y, test, bins=16
-    ),
-    "boosting, not private": lambda X, y, public, y_public, test: boosting(X, y, test),
-    "logistic on the pool, had it labels": lambda X, y, public, y_public, test: logistic(
-        public, y_public, test
-    ),
-    "boosting on the pool, had it labels": lambda X, y, public, y_public, test: boosting(
-        public, y_public, test
-    ),
+    "the larger class": partial(private, majority),
+    "logistic, not private": partial(private, logistic),
+    "logistic on bins, not private": partial(private, logistic, bins=16),
+    "boosting, not private": partial(private, boosting),
+    "logistic on the pool, had it labels": partial(public, logistic),
+    "boosting on the pool, had it labels": partial(public, boosting),
 }
 
 
@@ -196,8 +167,7 @@ def missing() -> dict[str, str]:
         for start, package in NEEDS.items()
         if importlib.util.find_spec(package) is None
     }
-    if not diffprivlib_models.available():
-        absent["diffprivlib"] = f"diffprivlib (see {diffprivlib_models.PYTHON})"
+    absent |= diffprivlib_models.missing()
     return {
         name: package
         for name in METHODS

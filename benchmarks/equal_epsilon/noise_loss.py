@@ -16,24 +16,24 @@ import argparse
 import itertools
 import warnings
 
+import fits
 import numpy as np
 import regression
 import sets
 from encoding import binned
-from sets import Split
+from fits import DELTA, quality
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.metrics import r2_score
 
 from secretballot import (
     BudgetExceededError,
     PrivacyAccountant,
     PrivateLinearRegression,
-    PrivateLogisticRegression,
     PublicData,
 )
 from secretballot.costs._cost import gaussian_budget
 
-DELTA, POOL = 1e-5, 400
+POOL = 400
 INTERVALS = (6, 30, 100, 400, np.inf)
 
 
@@ -49,25 +49,17 @@ def classes(name: str, size: int, epsilons: list[float], seed: int) -> list[tupl
     X, y = rows.X_private[:size], rows.y_private[:size]
     kept = []
     for epsilon in epsilons:
-        model = PrivateLogisticRegression(
-            classes=[0, 1], accountant=PrivacyAccountant(epsilon, DELTA), random_state=seed
-        )
         try:
-            model.fit(X, y, X_public=PublicData(rows.X_pool))
+            model = fits.logistic(X, y, rows.X_pool, epsilon, seed)
         except BudgetExceededError:
             kept.append((np.nan, np.nan))
             continue
         encode = binned(rows.X_pool, model.n_bins_)
         noiseless = LogisticRegression(max_iter=500).fit(encode(X), y)
-        auc, accuracy = quality(rows, model.predict_proba(rows.X_test)[:, 1])
-        auc0, accuracy0 = quality(rows, noiseless.predict_proba(encode(rows.X_test))[:, 1])
+        accuracy, auc = quality(rows, model.predict_proba(rows.X_test)[:, 1])
+        accuracy0, auc0 = quality(rows, noiseless.predict_proba(encode(rows.X_test))[:, 1])
         kept.append(((auc - 0.5) / (auc0 - 0.5), accuracy0 - accuracy))
     return kept
-
-
-def quality(rows: Split, chances: np.ndarray) -> tuple[float, float]:
-    """Return AUC and accuracy on the test rows."""
-    return roc_auc_score(rows.y_test, chances), accuracy_score(rows.y_test, chances > 0.5)
 
 
 def numbers(name: str, size: int, epsilons: list[float], seed: int) -> list[tuple[float, ...]]:

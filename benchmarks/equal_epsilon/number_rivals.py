@@ -26,13 +26,14 @@ import diffprivlib_models
 import ebm
 import numpy as np
 from encoding import encoder
+from fits import DELTA
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sets import Split
 
 from secretballot.costs._cost import gaussian_budget
 
-DELTA, MOMENTUM = 1e-5, 0.8
+MOMENTUM = 0.8
 COLUMNS, PENALTIES = ("bins", "few bins", "scaled"), (0.3, 1.0, 3.0, 10.0)
 #: Columns, and (steps, rate, clip). They were the best of 54 or 36 on the test rows of a seed, at
 #: some epsilon on some set (20, 60 and 150 steps; rates 3, 10 and 30; clips .1, .3 and 1).
@@ -148,20 +149,19 @@ def descent(rows: Split, bounds: Bounds, epsilon: float, seed: int, wanted: Name
 
 def boosting(rows: Split, bounds: Bounds, epsilon: float, seed: int, wanted: Names) -> Predictions:
     """Yield the predictions of DP-EBM."""
-    seen = (rows.X_private, rows.y_private, rows.X_test, bounds, epsilon, DELTA, seed)
     for setting in EBM:
         if _is_wanted(str(setting), wanted):
-            yield str(setting), ebm.dp_ebm_number(setting, *seen)
+            yield str(setting), ebm.dp_ebm_number(setting, rows, bounds, epsilon, seed)
 
 
 def diffprivlib(
     rows: Split, bounds: Bounds, epsilon: float, seed: int, wanted: Names
 ) -> Predictions:
     """Yield the predictions of diffprivlib's linear regression."""
-    seen = (rows.X_private, rows.y_private, rows.X_pool, rows.X_test, bounds, epsilon, seed)
     for columns in DIFFPRIVLIB:
         if _is_wanted(columns, wanted):
-            yield columns, diffprivlib_models.diffprivlib_number(columns, *seen)
+            predicted = diffprivlib_models.diffprivlib_number(columns, rows, bounds, epsilon, seed)
+            yield columns, predicted
 
 
 RIVALS: dict[str, Rival] = {
@@ -174,9 +174,5 @@ RIVALS: dict[str, Rival] = {
 
 def missing() -> dict[str, str]:
     """Names of rivals that can't run here, and the package that each lacks."""
-    absent = {}
-    if importlib.util.find_spec("interpret") is None:
-        absent["DP-EBM"] = "interpret-core"
-    if not diffprivlib_models.available():
-        absent["diffprivlib"] = f"diffprivlib (see {diffprivlib_models.PYTHON})"
-    return absent
+    absent = {} if importlib.util.find_spec("interpret") else {"DP-EBM": "interpret-core"}
+    return absent | diffprivlib_models.missing()

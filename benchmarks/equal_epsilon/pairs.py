@@ -17,18 +17,12 @@ import argparse
 import itertools
 import warnings
 
+import fits
 import numpy as np
 import pandas as pd
 import sets
-from numpy.typing import NDArray
+from fits import quality
 from sets import Split
-from sklearn.metrics import accuracy_score, roc_auc_score
-
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-
-DELTA = 1e-5
-
-Floats = NDArray[np.float64]
 
 
 def split(name: str, public: int, seed: int) -> Split:
@@ -43,25 +37,12 @@ def split(name: str, public: int, seed: int) -> Split:
     return Split(X[:20_000], y[:20_000], X[pool], y[pool], X[test], y[test])
 
 
-def scores(decision: Floats, answers: NDArray[np.int_]) -> tuple[float, float]:
-    """Return area under the curve and accuracy."""
-    return roc_auc_score(answers, decision), accuracy_score(answers, decision > 0)
-
-
-def ours(
-    rows: Split, epsilon: float, interactions: int | str, seed: int, features: str = "additive"
-) -> tuple[float, float]:
-    """Return the scores of one fit."""
-    pool = PublicData(rows.X_pool, may_be_private=True)  # faces with equal attributes
-    model = PrivateLogisticRegression(
-        features,
-        classes=[0, 1],
-        interactions=interactions,
-        accountant=PrivacyAccountant(epsilon, DELTA),
-        check_public_rows=False,
-        random_state=seed,
-    ).fit(rows.X_private, rows.y_private, X_public=pool)
-    return scores(model.decision_function(rows.X_test), rows.y_test)
+def ours(rows: Split, epsilon: float, seed: int, **settings: object) -> tuple[float, float]:
+    """Return area under the curve and accuracy of one fit."""
+    seen = (rows.X_private, rows.y_private, rows.X_pool)
+    model = fits.logistic(*seen, epsilon, seed, check_public_rows=False, **settings)
+    right, auc = quality(rows, model.predict_proba(rows.X_test)[:, 1])
+    return auc, right
 
 
 def main() -> None:
@@ -84,19 +65,14 @@ def main() -> None:
         results: list[list[tuple[float, float]]] = [[], [], []]
         for seed in range(given.seeds):
             rows = split(name, given.public, seed)
-            for place, interactions in enumerate((0, "auto")):
-                results[place].append(ours(rows, epsilon, interactions, seed))
+            for found, interactions in zip(results, (0, "auto"), strict=False):
+                model = {"features": "additive", "interactions": interactions}
+                found.append(ours(rows, epsilon, seed, **model))
             if given.kernel:
-                results[2].append(ours(rows, epsilon, 0, seed, "kernel"))
+                results[2].append(ours(rows, epsilon, seed, features="kernel", interactions=0))
         alone, paired = (np.array(each) for each in results[:2])
-        difference = paired - alone
-        error = difference.std(axis=0, ddof=1) / given.seeds**0.5 if given.seeds > 1 else [0, 0]
         cells = [f"{auc:.4f} / {right:.4f}" for auc, right in (alone.mean(0), paired.mean(0))]
-        cells.append(
-            " / ".join(
-                f"{d:+.4f} +- {e:.4f}" for d, e in zip(difference.mean(0), error, strict=True)
-            )
-        )
+        cells.append(" / ".join(fits.gain(each) for each in (paired - alone).T))
         for each in results[2:]:
             cells.append(" / ".join(f"{x:.4f}" for x in np.mean(each, axis=0)) if each else "")
         print(f"| {name}, {epsilon:g} | " + " | ".join(cells) + " |", flush=True)

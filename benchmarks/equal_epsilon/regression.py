@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import sets
+from fits import gain
 from number_rivals import DELTA, RIVALS, Bounds, Floats, Names, missing
 from results import DEFAULT as CLASSES
 from results import Key, append, read
@@ -58,9 +59,7 @@ def mean(runs: Runs, name: str = "r2") -> float:
 
 def difference(first: Runs, second: Runs) -> str:
     """Return the text of the mean difference in R^2 over common seeds, and its error."""
-    gaps = np.array([first[seed]["r2"] - second[seed]["r2"] for seed in first if seed in second])
-    error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else np.nan
-    return f"{gaps.mean():+.4f} +- {error:.4f}"
+    return gain([first[seed]["r2"] - second[seed]["r2"] for seed in first if seed in second])
 
 
 def cells(path: Path, public: int) -> dict[tuple[str, float], dict[str, dict[str, Runs]]]:

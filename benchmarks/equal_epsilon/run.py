@@ -31,13 +31,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from fits import standard_error
 from methods import METHODS, REFERENCES, missing
 from numpy.typing import NDArray
 from results import DEFAULT, METRICS, Key, append, read
 from sets import POOLS, Labels, Split, available, split
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 
 #: Mean and standard error of each metric.
@@ -66,8 +66,7 @@ def summary(runs: Sequence[dict[str, float]]) -> Summary:
     found = {}
     for metric in METRICS:
         values = np.array([run[metric] for run in runs])
-        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-        found[metric] = (float(values.mean()), float(error))
+        found[metric] = (float(values.mean()), float(standard_error(values)))
     return found
 
 
@@ -131,10 +130,9 @@ def run(key: Key, rows: Split) -> dict[str, float]:
     """Return the scores of one run on the test rows, and its seconds."""
     start = time.perf_counter()
     if key.epsilon is None:
-        found = REFERENCES[key.method](*rows[:5])
+        found = REFERENCES[key.method](rows)
     else:
-        seen = (rows.X_private, rows.y_private, rows.X_pool, rows.X_test)
-        found = METHODS[key.method](*seen, key.epsilon, DELTA, key.seed)
+        found = METHODS[key.method](rows, key.epsilon, key.seed)
     seconds = time.perf_counter() - start
     return {**scores(rows.y_test, np.asarray(found)), "seconds": round(seconds, 2)}
 

@@ -13,32 +13,22 @@ from __future__ import annotations
 import argparse
 import warnings
 
+import fits
 import numpy as np
 from encoding import binned
+from fits import quality
 from sets import Split, available, split
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, roc_auc_score
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-
-DELTA, POOL = 1e-5, 400
+POOL = 400
 
 
-def quality(rows: Split, chances: np.ndarray) -> list[float]:
-    """Return accuracy and AUC on the test rows."""
-    return [accuracy_score(rows.y_test, chances > 0.5), roc_auc_score(rows.y_test, chances)]
-
-
-def run(rows: Split, size: int, epsilons: list[float], seed: int) -> list[list[float]]:
+def run(rows: Split, size: int, epsilons: list[float], seed: int) -> list[tuple[float, float]]:
     """Return the quality of one model for each epsilon, and of one without noise."""
     X, y = rows.X_private[:size], rows.y_private[:size]
-    found = []
-    for epsilon in epsilons:
-        ours = PrivateLogisticRegression(
-            classes=[0, 1], accountant=PrivacyAccountant(epsilon, DELTA), random_state=seed
-        ).fit(X, y, X_public=PublicData(rows.X_pool))
-        found.append(quality(rows, ours.predict_proba(rows.X_test)[:, 1]))
-    encode = binned(rows.X_pool, ours.n_bins_)
+    fitted = [fits.logistic(X, y, rows.X_pool, epsilon, seed) for epsilon in epsilons]
+    found = [quality(rows, model.predict_proba(rows.X_test)[:, 1]) for model in fitted]
+    encode = binned(rows.X_pool, fitted[-1].n_bins_)
     noiseless = LogisticRegression(max_iter=500).fit(encode(X), y)
     return [*found, quality(rows, noiseless.predict_proba(encode(rows.X_test))[:, 1])]
 

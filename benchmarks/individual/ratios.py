@@ -28,21 +28,13 @@ def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict
 
     The teachers of a plain ensemble are told off in two groups: people who are in a group by chance
     make teachers like any others. Copies are read off the same votes, as the votes, the noise and
-    the threshold of more teachers all grow by the same factor.
-
-    Returns
-    -------
-    dict of str to list of float
-        For each variant the ratio of costs, one a ratio of sensitivities. Teachers of one group
-        vanish from different rows, which cost differently: a level has spent what its dearest
-        teacher has, and ``"their mean"`` is what its mean teacher has.
+    the threshold of more teachers all grow by the same factor. Teachers of one group vanish from
+    different rows, which cost differently: a level has spent what its most expensive teacher has,
+    and ``"their mean"`` is what its mean teacher has.
     """
     ballots = votes_of(Setting(data), seed, trees).ballots
     found: dict[str, list[float]] = {
-        "upsampling": [],
-        "weighting": [],
-        "vanishing": [],
-        "their mean": [],
+        way: [] for way in ("upsampling", "weighting", "vanishing", "their mean")
     }
     for ratio in ratios:
         weight = {LOW: 2 / (1 + ratio), HIGH: 2 * ratio / (1 + ratio)}

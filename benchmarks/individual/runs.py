@@ -50,14 +50,8 @@ ACCOUNTINGS = {
 class Voting:
     """One labelling of the public rows: their order, and what would be drawn for each.
 
-    The pool is asked again, in another order, once it is used up.
-
-    Attributes
-    ----------
-    order : ndarray of shape (n_passes * n_public,)
-        Position of each row asked.
-    winner : ndarray of shape (n_passes * n_public,)
-        The noisy winner, or -1 where the threshold is not reached.
+    The pool is asked again, in another order, once it is used up. The noisy winner is -1 where the
+    threshold is not reached.
     """
 
     order: NDArray[np.intp]
@@ -78,15 +72,7 @@ def draw(votes: Floats, mechanism: ConfidentGNMax, key: list[int], passes: int =
 
 @dataclass(frozen=True)
 class Stop:
-    """Where labelling stops, and what it has spent by then.
-
-    Attributes
-    ----------
-    n_rows, n_labels : int
-        Rows asked, and answered.
-    shares : dict of str to float
-        Epsilon of each level over its budget.
-    """
+    """Rows asked and labels given, and the epsilon of each level over its budget by then."""
 
     n_rows: int
     n_labels: int
@@ -94,15 +80,7 @@ class Stop:
 
 
 class Prices:
-    """What each public row costs each level, were it answered or not.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_public, n_classes)
-    mechanism : ConfidentGNMax
-        With each level's weight or ballots.
-    accounting : Accounting
-    """
+    """Costs of each public row to each level, were it answered or not."""
 
     def __init__(self, votes: Floats, mechanism: Any, accounting: Accounting) -> None:
         self._conversion = accounting.conversion
@@ -150,19 +128,7 @@ RULES = ("proportional", "balanced")
 
 @dataclass(frozen=True)
 class Run:
-    """One labelling of the public rows.
-
-    Attributes
-    ----------
-    labels : int
-        Rows answered before a level would exceed its budget.
-    shares : dict of str to float
-        Share of its budget that each level has spent by then.
-    accuracy : float
-        Of the labels, in per cent.
-    student, student_by_class : float, list of float
-        Accuracy of a student on the test rows; None where no student was trained.
-    """
+    """Labels that a budget buys, and accuracy in per cent: theirs, and a student's on test rows."""
 
     rule: str
     accounting: str
@@ -178,13 +144,7 @@ class Run:
 def evaluate(
     settings: Sequence[Setting], seeds: Sequence[int], trees: int, n_votings: int, n_jobs: int
 ) -> dict[Setting, dict[str, Any]]:
-    """Label under all settings that were not yet, and return what each gave.
-
-    Returns
-    -------
-    dict of Setting to dict
-        ``"runs"``, a list of `Run` as plain dicts, and ``"test"``, a list of `test_accuracy`.
-    """
+    """Label under all settings that were not yet; return dicts of `Run`, and `test_accuracy`."""
     paths = {
         (setting, seed): CACHE
         / f"{path_of(setting, seed, trees).stem}_{_budgets(setting)}_{n_votings}votings.json"

@@ -27,17 +27,9 @@ N_CLASSES = {"adult": 2, "mnist": 10}
 
 @dataclass(frozen=True)
 class Setting:
-    """Who has which budget, and how the teachers respect that.
+    """Budgets of the levels, ascending, the shares of their rows, and the way to keep them.
 
-    Attributes
-    ----------
-    data : {"adult", "mnist"}
-    way : {"plain", "upsampling", "weighting"}
-    epsilons : tuple of float
-        Budget of each level, ascending. Without individual budgets, the one that all keep to.
-    percent : tuple of int
-        Share of the rows in each level; of the rows of class `within` unless that is None, and the
-        rows of other classes are then in the first level.
+    `percent` is of the rows of class `within` unless that is None; others are in the first level.
     """
 
     data: str

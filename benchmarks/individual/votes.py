@@ -95,16 +95,6 @@ class PictureClassifier(ClassifierMixin, BaseEstimator):
 
     Each model looks at a random choice of the edges (Ho's random subspaces): models that differ
     vote better together.
-
-    Parameters
-    ----------
-    n_copies : int, default=2
-        Distorted copies of each picture that are trained on besides the picture.
-    n_edges : int, default=120
-        How many of the 392 edges a model looks at.
-    gamma, alpha : float
-        Width of the Gaussian kernel and strength of the penalty.
-    random_state : int, RandomState instance or None, default=None
     """
 
     def __init__(
@@ -169,15 +159,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Votes:
-    """Ballots of an ensemble, counted by privacy group.
-
-    Attributes
-    ----------
-    public, test : dict of str to ndarray of shape (n_queries, n_classes)
-        Votes of each group's teachers.
-    ballots : ndarray of shape (n_teachers, n_public) or None
-        Each teacher's own; of plain ensembles only.
-    """
+    """Votes by privacy group, shape (n_queries, n_classes); ballots are of plain ensembles only."""
 
     public: dict[str, NDArray[np.int64]]
     test: dict[str, NDArray[np.int64]]

@@ -4,9 +4,7 @@
         [--sizes 1000 10000] [--quick]
 
 Durable releases of one row by 1 and by 8 processes, and their latency; then what it takes to open,
-verify and replay a ledger of 1,000 and 10,000 entries (with ``--long`` 100,000), in one run on both
-stores. Goals: with one process the server within three times of the file; with eight at least the
-rate of one, and the 99th percentile under ten times the median, on both.
+verify and replay a ledger of 1,000 and 10,000 entries, in one run on both stores.
 
 `--server` is the URL of a database, with which ledgers are made; by default a server is started in
 `--folder`, where the files are too: not on a file system in memory, where nothing is durable.

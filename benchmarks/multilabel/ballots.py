@@ -57,24 +57,21 @@ def load_ballots(
     path = data_file(name)
     if path is None:
         return None
-    stored = np.load(path)
     if name == "celeba":
-        attributes = np.unpackbits(stored["packed"], axis=1)[:, :40]
+        attributes = np.unpackbits(np.load(path)["packed"], axis=1)[:, :40]
         return simulated(attributes, most_public, n_teachers=n_teachers, errors=errors)
-    X = (
-        stored["X"]
-        if "X" in stored
-        else csr_matrix(
-            (stored["X_data"], stored["X_indices"], stored["X_indptr"]), shape=stored["X_shape"]
-        ).toarray()
-    )
-    return trained(
-        X.astype(np.float64),
-        stored["Y"],
-        *(int(stored["part_sizes"][0]), most_public, max_positives),
-        n_teachers=n_teachers,
-        lift=lift,
-    )
+    return trained(*read(path), most_public, max_positives, n_teachers=n_teachers, lift=lift)
+
+
+def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.uint8], int]:
+    """Return rows, labels, and the size of the training part."""
+    with np.load(path) as stored:
+        if "X" in stored:
+            X = stored["X"]
+        else:
+            parts = (stored["X_data"], stored["X_indices"], stored["X_indptr"])
+            X = csr_matrix(parts, shape=stored["X_shape"]).toarray()
+        return X.astype(np.float64), stored["Y"], int(stored["part_sizes"][0])
 
 
 def trained(

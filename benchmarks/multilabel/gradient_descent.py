@@ -1,9 +1,8 @@
 """Differentially private gradient descent on all labels; for one_ballot.py.
 
 Gradient descent learns a logistic model of all labels from all private rows: a row's gradient, of
-all labels together, is clipped to one norm, and normal noise added to the sum. Steps on all rows
-are charged exactly (mu = 2 clip / sd each, mu squared adds); on rows that are drawn for each step,
-as dp-accounting charges them.
+all labels together, is clipped to one norm, and normal noise added to the sum. Steps are charged
+exactly (mu = 2 clip / sd each, mu squared adds).
 
 What favours gradient descent, and a user would have to pay for or do without: its steps, rate, clip
 and columns are the best of a list *on the test rows*, and the shares of labels among private rows,
@@ -13,9 +12,8 @@ few on which they vary most.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from functools import cache
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,48 +37,12 @@ class Setting(NamedTuple):
     """How gradient descent goes; rates are of clipped rows of length 1."""
 
     steps: int
-    share: float
     rate: float
     clip: float
     n_columns: int | None
 
-    def __str__(self) -> str:
-        rows = "all rows" if self.share == 1 else f"{self.share:.0%} of rows"
-        columns = f"{self.n_columns} columns" if self.n_columns else "all columns"
-        return f"{self.steps} steps of {rows}, rate {self.rate:g}, clip {self.clip:g}, {columns}"
 
-
-SETTINGS = [
-    Setting(*times, *others)
-    for times, *others in product(
-        ((30, 1.0), (100, 1.0), (400, 0.1)),
-        (0.1, 0.3, 1.0),
-        (2.0, 8.0),
-        (None, 16),
-    )
-]
-
-
-@cache
-def noise(steps: int, share: float, epsilon: float) -> float:
-    """Return the standard deviation of the noise on a sum of rows of length 1."""
-    if share == 1:
-        return float(2 * np.sqrt(steps / gaussian_budget(epsilon, DELTA, 0.0)))
-    import dp_accounting
-    from dp_accounting.pld import PLDAccountant
-
-    def accountant() -> Any:
-        return PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE, 1e-3)
-
-    def event(sigma: float) -> Any:
-        step = dp_accounting.PoissonSampledDpEvent(share, dp_accounting.GaussianDpEvent(sigma))
-        return dp_accounting.SelfComposedDpEvent(step, steps)
-
-    interval = dp_accounting.ExplicitBracketInterval(0.3, 300.0)
-    found = dp_accounting.calibrate_dp_mechanism(
-        accountant, event, epsilon, DELTA, interval, tol=1e-3
-    )
-    return float(found)
+STEPS, RATES, CLIPS = (30, 100), (0.1, 0.3, 1.0), (2.0, 8.0)
 
 
 class Rows(NamedTuple):
@@ -105,23 +67,21 @@ def rows_of(split: Split, n_columns: int | None) -> Rows:
     return Rows(on(split.private[0]), split.private[1], on(split.test[0]), split.test[1])
 
 
-def descend(
-    rows: Rows, setting: Setting, noise_sd: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def descend(rows: Rows, setting: Setting, epsilon: float, seed: int) -> NDArray[np.float64]:
     """Return weights of columns, for each label: the mean over the later half of all steps."""
     X, Y = rows.X, rows.Y
-    n, positive = len(X), Y.mean(axis=0)
+    rng, positive = np.random.default_rng(seed), Y.mean(axis=0)
+    noise_sd = 2 * np.sqrt(setting.steps / gaussian_budget(epsilon, DELTA, 0.0))
     balance = np.where(Y, 0.5 / positive, 0.5 / (1 - positive))
     lengths = np.linalg.norm(X, axis=1)
     weights, kept = np.zeros((X.shape[1], Y.shape[1])), []
     for step in range(setting.steps):
-        drawn = rng.random(n) < setting.share if setting.share < 1 else slice(None)
-        wrong = balance[drawn] * (expit(X[drawn] @ weights) - Y[drawn])
+        wrong = balance * (expit(X @ weights) - Y)
         # A row's gradient is its columns times how wrong its labels are: its length is a product.
-        size = lengths[drawn] * np.linalg.norm(wrong, axis=1)
+        size = lengths * np.linalg.norm(wrong, axis=1)
         wrong /= np.maximum(size, setting.clip)[:, None]
-        gradient = X[drawn].T @ wrong + noise_sd * rng.normal(size=weights.shape)
-        weights = weights - setting.rate * gradient / (setting.share * n)
+        gradient = X.T @ wrong + noise_sd * rng.normal(size=weights.shape)
+        weights = weights - setting.rate * gradient / len(X)
         if step >= setting.steps // 2:
             kept.append(weights)
     return np.mean(kept, axis=0)
@@ -129,21 +89,18 @@ def descend(
 
 def gradient_scores(rows: Rows, setting: Setting, epsilon: float, seed: int) -> LabelScores:
     """Return the scores on the test rows."""
-    noise_sd = noise(setting.steps, setting.share, epsilon)
-    weights = descend(rows, setting, noise_sd, np.random.default_rng(seed))
-    margins = rows.X_test @ weights
+    margins = rows.X_test @ descend(rows, setting, epsilon, seed)
     return label_scores(rows.Y_test, margins > 0, margins)
 
 
-def best(
-    parted: dict[int | None, list[Rows]], settings: Sequence[Setting], epsilon: float
-) -> tuple[Setting, list[LabelScores]]:
-    """Return the setting with the best mean balanced accuracy on the test rows."""
-    found = {
-        setting: [
-            gradient_scores(rows, setting, epsilon, seed)
+def best_accuracies(splits: Sequence[Split], n_columns: int, epsilon: float) -> list[float]:
+    """Return balanced accuracies of the setting whose mean is the best on the test rows."""
+    parted = {n: [rows_of(split, n) for split in splits] for n in (None, n_columns)}
+    found = [
+        [
+            gradient_scores(rows, setting, epsilon, seed).balanced_accuracy
             for seed, rows in enumerate(parted[setting.n_columns])
         ]
-        for setting in settings
-    }
-    return max(found.items(), key=lambda item: np.mean([s.balanced_accuracy for s in item[1]]))
+        for setting in itertools.starmap(Setting, itertools.product(STEPS, RATES, CLIPS, parted))
+    ]
+    return max(found, key=np.mean)

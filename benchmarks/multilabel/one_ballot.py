@@ -14,8 +14,8 @@ student          the ensemble's, of all public rows: the teachers and the studen
                  with the numbers of teachers in `STUDENTS`, or else
                  `OTHER_STUDENTS` with ballots of as many labels as public rows have in the mean
 difference       regression less student, on the same splits
-descent          that of gradient_descent.py on all rows in each step, on as many components: the
-                 best of its settings *on the test rows*, which nobody could know
+descent          that of gradient_descent.py, on all columns or as many components: the best of its
+                 settings *on the test rows*, which nobody could know
 not private      logistic regression of each label on the regression's features
 
 The student's and the descent's labels are balanced by rates of private labels, which are free.
@@ -29,10 +29,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from ballots import REAL, data_file
-from gradient_descent import SETTINGS, STUDENTS, best, rows_of
-from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from ballots import REAL, data_file, read
+from gradient_descent import STUDENTS, best_accuracies
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -50,22 +48,12 @@ OTHER_SHARE = 0.1
 OTHER_STUDENTS = ((2.0, 200), (8.0, 100))
 
 
-def load(name: str) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Return rows, labels, and the number of private rows."""
-    path = data_file(name)
-    assert path is not None
-    with np.load(path) as data:
-        if "X" in data:
-            X = data["X"].astype(float)
-        else:
-            parts = (data["X_data"], data["X_indices"], data["X_indptr"])
-            X = csr_matrix(parts, shape=data["X_shape"]).toarray().astype(float)
-        return X, data["Y"].astype(int), int(data["part_sizes"][0])
-
-
 def split(name: str, seed: int) -> Split:
     """Return the rows of one seed."""
-    X, Y, n_private = load(name)
+    path = data_file(name)
+    assert path is not None
+    X, labels, n_private = read(path)
+    Y = labels.astype(int)
     if n_private == len(X):
         n_private = round((1 - OTHER_SHARE) * len(X))
     n_public = min(N_PUBLIC, round((len(X) - n_private) * (1 - TEST_SHARE)))
@@ -136,9 +124,6 @@ def main() -> None:
         parser.set_defaults(sets=["emotions"], epsilons=[8.0], seeds=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # noise is seeded, and would drown single votes
-    settings = [
-        each for each in SETTINGS if each.share == 1 and each.n_columns in (None, given.components)
-    ]
     print("| set, epsilon | regression | AUC | student | difference | descent | not private |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in given.sets or REAL:
@@ -155,9 +140,7 @@ def main() -> None:
             students = [student(name, rows, epsilon).balanced_accuracy for rows in found]
             descended = ""
             if given.descent:
-                parted = {n: [rows_of(rows, n) for rows in found] for n in (None, given.components)}
-                scores = best(parted, settings, epsilon)[1]
-                descended = mean([each.balanced_accuracy for each in scores])
+                descended = mean(best_accuracies(found, given.components, epsilon))
             cells = [
                 mean(accuracy),
                 mean([float(each.auc or np.nan) for each in ours]),

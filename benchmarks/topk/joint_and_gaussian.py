@@ -35,16 +35,6 @@ class JointTopK(ExponentialTopK):
     thresholds of uniform sequences without a larger difference. The order is not released.
     Thresholds are whole numbers, so counts have to be.
 
-    Parameters
-    ----------
-    k : int
-    rho, epsilon : float, default=None
-        Privacy of the choice, for ballots of weight 1. Give one of them.
-    relation, weight, ballots, max_items
-        As for `TopK`.
-
-    References
-    ----------
     Gillenwater, Joseph, Munoz Medina and Ribero, "A Joint Exponential Mechanism for Differentially
     Private Top-k" (ICML 2022). They sample by the same numbers, from a table of all differences.
     """
@@ -123,20 +113,8 @@ class GaussianTopK(TopK):
     """The k items with the largest counts after Gaussian noise, charged as the noisy counts.
 
     The noise does not depend on `k`, but on the number of items of one person: for people with a
-    few items each, and large sets.
-
-    Parameters
-    ----------
-    k : int
-        Number of released items.
-    max_items : int
-        Largest number of items that a person contributes to.
-    sigma : float, default=None
-        Standard deviation of the noise on each count. Give this or `rho`.
-    rho : float, default=None
-        zCDP for ballots of weight 1, which is exact.
-    relation, weight, ballots
-        As for `TopK`.
+    few items each, and large sets. `sigma` is the noise on each count, `rho` zCDP for ballots of
+    weight 1, which is exact.
     """
 
     sigma: float | None = field(default=None)

@@ -100,9 +100,6 @@ class Way(NamedTuple):
     charge: Charge
 
 
-# ----- charges
-
-
 def exact(mechanism: Mechanism, counts: NDArray[Any]) -> float:
     """Return epsilon by exact Renyi divergences, whatever the votes are."""
     return float(all_rows(mechanism, counts.shape).epsilon(DELTA))
@@ -135,9 +132,6 @@ def by_rho(mechanism: StableTopK, counts: NDArray[Any]) -> float:
     assert mechanism.rho is not None
     rho = len(counts) * mechanism.rho
     return rho + 2 * math.sqrt(rho * math.log(2 / DELTA))
-
-
-# ----- the ways
 
 
 def binary(n: int, weight: float = 1.0) -> Callable[[float], BinaryVoting]:
@@ -178,9 +172,6 @@ def methods(data: Ballots, setting: Setting) -> Iterator[Way]:
 
 def fixed(k: int, s: float) -> ExponentialTopK:
     return ExponentialTopK(rho=1 / s**2, k=k)
-
-
-# ----- how much noise
 
 
 class Found(NamedTuple):

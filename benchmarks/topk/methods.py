@@ -52,12 +52,6 @@ def joint_em(
     return joint(counts, k, share, rng)
 
 
-def ld(
-    counts: Counts, k: int, epsilon: float, delta: float, n: int, rng: np.random.Generator
-) -> Items:
-    return limited_domain(counts, k, epsilon, delta, n, rng)
-
-
 def ts(
     counts: Counts, k: int, epsilon: float, delta: float, n: int, rng: np.random.Generator
 ) -> Items:
@@ -92,7 +86,7 @@ def stable_top_k(
 #: Only items that somebody brought can be looked at, and none that one person brought returned.
 UNKNOWN_DOMAIN: dict[str, Method] = {
     "TS": ts,
-    "LD": ld,
+    "LD": limited_domain,
     **{f"{STABLE}{lam}": partial(stable_top_k, lam=lam, known=False) for lam in LAMBDAS},
     **UNKNOWN,
 }

@@ -118,8 +118,8 @@ def stable(
 
 
 @lru_cache(maxsize=1_000)
-def ts_threshold(epsilon_1: float, epsilon_2: float, delta: float, k_bar: int) -> float:
-    """The least T at which k_bar queries of 0 pass with probability at most delta in all.
+def ts_threshold(epsilon_1: float, epsilon_2: float, delta: float, k: int) -> float:
+    """The least T at which k queries of 0 pass with probability at most delta in all.
 
     One passes where Lap(2/epsilon_2) - Lap(1/epsilon_1) > T = log(1/delta_q) 2/epsilon_2.
     """
@@ -127,31 +127,22 @@ def ts_threshold(epsilon_1: float, epsilon_2: float, delta: float, k_bar: int) -
 
     def passing(log_q: float) -> float:
         tails = a * a * math.exp(-log_q) - b * b * math.exp(-log_q * a / b)
-        return math.log(k_bar * tails / (2 * (a * a - b * b))) - math.log(delta)
+        return math.log(k * tails / (2 * (a * a - b * b))) - math.log(delta)
 
     return brentq(passing, 0.1, 500) / b
 
 
 def top_stable(
-    counts: Counts, k: int, epsilon: float, delta: float, rng: np.random.Generator, k_bar: int = 0
+    counts: Counts, k: int, epsilon: float, delta: float, rng: np.random.Generator
 ) -> Items:
-    """TS: the first stable set of k to k_bar items, or else of fewer.
-
-    With k_bar above k (the published settings have it at k, which is what 0 means here) half of
-    epsilon is for choosing k out of a larger set.
-    """
-    k_bar = max(k, k_bar)
+    """TS in the published settings (k_bar = k): the largest stable set of up to k items."""
     order, sizes = ranked(counts)
-    share = epsilon / 2 if k_bar > k else epsilon
-    epsilon_1, epsilon_2 = TS_THRESHOLD * share, (1 - TS_THRESHOLD) * share
-    threshold = ts_threshold(epsilon_1, epsilon_2, delta, k_bar) + rng.laplace(0, 1 / epsilon_1)
-    tried = np.concatenate([np.arange(k, k_bar + 1), np.arange(k - 1, 0, -1)])
+    epsilon_1, epsilon_2 = TS_THRESHOLD * epsilon, (1 - TS_THRESHOLD) * epsilon
+    threshold = ts_threshold(epsilon_1, epsilon_2, delta, k) + rng.laplace(0, 1 / epsilon_1)
+    tried = np.arange(k, 0, -1)
     queries = np.maximum(sizes[tried - 1] - sizes[tried] - 1, 0)
     passed = tried[queries + rng.laplace(0, 2 / epsilon_2, len(tried)) > threshold]
-    if not len(passed):
-        return order[:0]
-    size = int(passed[0])
-    return peel(counts, order[:size], k, epsilon / 2 / k, rng) if size > k else order[:size]
+    return order[: int(passed[0])] if len(passed) else order[:0]
 
 
 @lru_cache(maxsize=1_000)
