@@ -9,7 +9,7 @@ from secretballot.linear._averaged_rounds import run_averaged_rounds
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._labels import ClippedLabels
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import RoundPlan
 
@@ -62,7 +62,7 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
     features = ScaledColumns(public_columns(X[:500], {}), {})
     transformed = features.transform(X)
     noises = np.random.default_rng(seed)
-    rows = PrivateRows(
+    rows = RowSums(
         transform=lambda block: transformed[block],
         targets=csr_array(labels.astype(float)),
         shares=np.ones(n_rows),

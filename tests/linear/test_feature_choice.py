@@ -12,7 +12,7 @@ from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicDat
 from secretballot.linear import _fit_plan, _response
 from secretballot.linear._averaged_rounds import AveragedRounds
 from secretballot.linear._fit_size import choose_width
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
 from secretballot.mechanisms import VectorSum
 
@@ -255,7 +255,7 @@ def half_as_far(self, sums, radius, name="sums"):
 NOISY_SUMS = RoundPlan.noisy_sums
 PLANTED = {
     # Each row of an owner counts.
-    "owner": (PrivateRows, "right_sum", count_rows),
+    "owner": (RowSums, "right_sum", count_rows),
     # A row's gain is charged as a count of right answers.
     "gain": (RoundPlan, "noisy_sums", half_as_far),
     # The heavy level doesn't pay for its weight.
@@ -285,7 +285,7 @@ def test_right_predictions_do_not_depend_on_other_rows():
 
     def right(places):
         shares = np.full(len(places), 1 / 3)
-        private = PrivateRows(lambda part: features[places][part], codes[places], shares, 200.0, 5)
+        private = RowSums(lambda part: features[places][part], codes[places], shares, 200.0, 5)
         return private.right_sum(coefficients, length)[0]
 
     assert right(np.arange(200)) == sum(right([place]) for place in range(200))

@@ -17,7 +17,7 @@ from tests.linear.test_neighbours import (
 
 from secretballot.linear import _dense_features, _private_sums
 from secretballot.linear._labels import ClippedLabels
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.tables._people import People
 
 
@@ -107,7 +107,7 @@ def row_vectors(n_labels, features, coefficients, norm):
     shares = rng.choice([1.0, 1 / 3, 1 / 7], size=n_rows)
 
     def sums(rows):
-        private = PrivateRows(
+        private = RowSums(
             transform=lambda part: features[rows][part],
             targets=Y[rows],
             shares=shares[rows],

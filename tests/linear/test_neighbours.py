@@ -25,7 +25,7 @@ from secretballot.linear import (
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._classes import ClassResiduals, residual_gains
 from secretballot.linear._design import Design
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import Response
 from secretballot.linear._synthetic_rows import ColumnMargins
 from secretballot.mechanisms import VectorSum
@@ -285,7 +285,7 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
         def sums(
             rows, features=features, length=length, b=coefficients, codes=codes, shares=shares
         ):
-            private = PrivateRows(
+            private = RowSums(
                 transform=lambda part: features[rows][part],
                 targets=codes[rows],
                 shares=shares[rows],
@@ -329,14 +329,14 @@ PLANTED = {
     # Products are scaled as if they were never further apart than one is long.
     "products": [
         (_fit_plan, "plan_bins", equal_bins),
-        (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
+        (RowSums, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
         (_synthetic_rows, "column_margins", lambda *_: [HALVES] * 3),
         (ColumnMargins, "ranked", unranked),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
 HALVES = ColumnMargins(np.full(5, 0.2), np.array([1.0, 1.0, -1.0, -1.0, 0.0]))
-PRODUCTS = PrivateRows.score_products
+PRODUCTS = RowSums.score_products
 LIMITS = Design.residual_limits
 
 

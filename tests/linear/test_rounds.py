@@ -11,7 +11,7 @@ from secretballot.linear._averaged_rounds import _MOMENTUM, _mean_responses, run
 from secretballot.linear._classes import ClassResiduals, ClippedClasses
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
 
 N_COLUMNS = 24
@@ -74,7 +74,7 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
     features = ScaledColumns(public_columns(X[:500], {}), {})
     transformed = features.transform(X)
     rng = np.random.default_rng(seed)
-    rows = PrivateRows(
+    rows = RowSums(
         transform=lambda block: transformed[block],
         targets=np.argsort(order)[y],
         shares=np.ones(len(X)),

@@ -12,7 +12,7 @@ from secretballot.linear._averaged_rounds import AveragedRounds, ScoreEquation
 from secretballot.linear._classes import ClassResiduals, ClippedClasses
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
 
 N_PUBLIC, N_TEST = 400, 4_000
@@ -160,7 +160,7 @@ def noise_left(noise, seed, n_rounds=20):
     features = ScaledColumns(public_columns(X[:500], {}), {})
     transformed = features.transform(X)
     rng = np.random.default_rng(seed)
-    rows = PrivateRows(lambda block: transformed[block], y, np.ones(len(X)), float(len(X)), 5)
+    rows = RowSums(lambda block: transformed[block], y, np.ones(len(X)), float(len(X)), 5)
     sigma = noise * len(X) / features.norm
     exact, equations = [], []
 

@@ -9,7 +9,7 @@ import pytest
 
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_bins import NumberBins
-from secretballot.linear._private_sums import PrivateRows, as_vector
+from secretballot.linear._private_sums import RowSums, as_vector
 from secretballot.linear._synthetic_rows import SCORE_BITS
 
 
@@ -26,7 +26,7 @@ def matrices(rows, share, codes, total):
     upper = np.triu_indices(p)
     out = np.zeros((len(rows), p, p))
     for place, row in enumerate(rows):
-        private = PrivateRows(
+        private = RowSums(
             transform=lambda _, row=row: features.transform_columns(row[:, None] - 1.5),
             targets=np.zeros(1),
             shares=np.array([share]),
@@ -91,7 +91,7 @@ def test_parts_add_up_to_the_bits_of_all_rows():
     rows, shares = rng.integers(4, size=(1000, p)) - 1.5, 1 / rng.integers(1, 8, 1000)
 
     def products(part):
-        private = PrivateRows(
+        private = RowSums(
             transform=lambda block: features.transform_columns(rows[part][block].T),
             targets=np.zeros(len(rows[part])),
             shares=shares[part],

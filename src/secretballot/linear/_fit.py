@@ -33,7 +33,7 @@ from secretballot.linear._fit_warnings import (
     warn_flattened,
 )
 from secretballot.linear._monotone_posterior import monotone_posterior
-from secretballot.linear._private_sums import RowSums
+from secretballot.linear._private_sums import PrivateSums
 from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
 from secretballot.linear._settings import Settings
 from secretballot.linear._unknown_cells import UnknownCells
@@ -145,7 +145,7 @@ def _warn_slow(settings: Settings, data: FitInput, features: FeatureMap) -> None
         features.calls.warn_slow(data.population.n_units if is_rows else None)
 
 
-def _private_rows(data: FitInput, plan: FitPlan) -> tuple[RowSums | None, RowSums | None]:
+def _private_rows(data: FitInput, plan: FitPlan) -> tuple[PrivateSums | None, PrivateSums | None]:
     """Read all private cells before anything is paid; return the rows whose features are known."""
     rows = None
     if plan.grid is None:
@@ -220,8 +220,8 @@ def _rounds(
     data: FitInput,
     plan: FitPlan,
     features: FeatureMap,
-    rows: RowSums | None,
-    rival_rows: RowSums | None,
+    rows: PrivateSums | None,
+    rival_rows: PrivateSums | None,
     release: Callable[[str, Floats], Floats],
 ) -> RoundPlan:
     assert rows is not None

@@ -22,7 +22,7 @@ from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._design import FeatureMap, Floats
 from secretballot.linear._private_sums import (
     BinnedResiduals,
-    PrivateRows,
+    PrivateSums,
     Residuals,
     RowSums,
     Targets,
@@ -51,14 +51,14 @@ class StoredRows:
     ends: NDArray[np.int64] | None
     weights: Floats | None  # (n_entries,): entries; None: all are 1
     n_features: int
-    targets: Targets  # this and the others: see `PrivateRows`
+    targets: Targets  # this and the others: see `RowSums`
     shares: Floats
     total: float
     n_numbers: int
     weight_bits: int
 
     @classmethod
-    def of(cls, rows: PrivateRows) -> StoredRows | None:
+    def of(cls, rows: RowSums) -> StoredRows | None:
         """Return sparse vectors; None for dense ones, or if there are no rows."""
         blocks = [features for _, features in rows.blocks()]
         if not blocks or not all(isinstance(features, csr_array) for features in blocks):
@@ -89,8 +89,8 @@ class StoredRows:
         joblib.dump(self, new)
         os.replace(new, path)
 
-    def rows(self) -> PrivateRows:
-        return PrivateRows(
+    def rows(self) -> RowSums:
+        return RowSums(
             transform=self._features,
             targets=self.targets,
             shares=self.shares,
@@ -125,7 +125,7 @@ def _ones(n_entries: int) -> Floats:
 
 
 #: Function from the rows of a bucket to their vectors.
-Vectors = Callable[[BucketRows], PrivateRows]
+Vectors = Callable[[BucketRows], RowSums]
 
 
 @dataclass(frozen=True)
@@ -136,19 +136,19 @@ class BucketVectors:
     vectors: Vectors
     stored: str  # folder with the one-hot features of each bucket
 
-    def store(self, rows: PrivateRows, bucket: int) -> None:
+    def store(self, rows: RowSums, bucket: int) -> None:
         """Store the vectors of a bucket, if they are one-hot; others are computed every time."""
         stored = StoredRows.of(rows)
         if stored is not None:
             stored.save(self._path(bucket))
 
-    def load(self, bucket: int) -> PrivateRows:
+    def load(self, bucket: int) -> RowSums:
         path = self._path(bucket)
         if os.path.exists(path):
             return StoredRows.load(path).rows()
         return self.vectors(read_bucket(self.exchange, bucket))
 
-    def sum(self, function: Callable[[PrivateRows], Floats], bucket: int) -> Floats:
+    def sum(self, function: Callable[[RowSums], Floats], bucket: int) -> Floats:
         return function(self.load(bucket))
 
     def _path(self, bucket: int) -> str:
@@ -157,7 +157,7 @@ class BucketVectors:
 
 @dataclass(frozen=True)
 class PartedRows:
-    """Private rows in parts, as the vectors that are summed: the same sums as of `PrivateRows`."""
+    """Private rows in parts, as the vectors that are summed: the same sums as of `RowSums`."""
 
     buckets: Buckets
     of_bucket: BucketVectors
@@ -181,7 +181,7 @@ class PartedRows:
     def counted_sums(
         self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
     ) -> tuple[Floats, Floats]:
-        def packed(rows: PrivateRows) -> Floats:
+        def packed(rows: RowSums) -> Floats:
             sums, counts = rows.counted_sums(coefficients, norm, residuals, n_bins)
             return np.concatenate([sums.ravel(), counts])
 
@@ -204,7 +204,7 @@ class PartedRows:
     ) -> Floats:
         return self._add(lambda rows: rows.score_products(column_scores, score_bits))
 
-    def _add(self, function: Callable[[PrivateRows], Floats]) -> Floats:
+    def _add(self, function: Callable[[RowSums], Floats]) -> Floats:
         """Add up the sums of all buckets, in any order: they are exact."""
         return np.asarray(sum(self.buckets.map_filled(partial(self.of_bucket.sum, function))))
 
@@ -228,7 +228,7 @@ class PrivateSource(ABC):
     """Private rows of one fit."""
 
     @abstractmethod
-    def rows(self, features: FeatureMap) -> RowSums:
+    def rows(self, features: FeatureMap) -> PrivateSums:
         """Read all rows as vectors of features, and return what adds them up."""
 
     @abstractmethod
@@ -286,9 +286,9 @@ class TableSource(PrivateSource):
     shares: Floats  # (n_rows,): factor of each row's vector
     total: float  # sum of the weights of all people, those of other parts too
 
-    def vectors(self, features: FeatureMap) -> PrivateRows:
+    def vectors(self, features: FeatureMap) -> RowSums:
         bins = features if isinstance(features, AdditiveBins) else None
-        return PrivateRows(
+        return RowSums(
             transform=lambda block: features.transform_private(
                 _safe_indexing(self.table, np.arange(_num_samples(self.table))[block])
             ),
@@ -299,7 +299,7 @@ class TableSource(PrivateSource):
             weight_bits=0 if bins is None else bins.weight_bits,
         )
 
-    def rows(self, features: FeatureMap) -> RowSums:
+    def rows(self, features: FeatureMap) -> PrivateSums:
         """Read all cells, so that what is invalid is found before anything is spent."""
         rows = self.vectors(features)
         for _ in rows.blocks():
@@ -388,7 +388,7 @@ class PartSource(PrivateSource):
     _misfits: Counter[Hashable] = field(default_factory=Counter)  # cells, by column
     _n_rows: list[int] = field(default_factory=list)  # of each bucket
 
-    def rows(self, features: FeatureMap) -> RowSums:
+    def rows(self, features: FeatureMap) -> PrivateSums:
         """Read all rows in the engine's workers, which keep one-hot features in files."""
         rows = PartedRows.of(
             self.buckets, partial(_vectors, self.reader, features), self.reader.total
@@ -448,7 +448,7 @@ class PartSource(PrivateSource):
         return list(self.buckets.map_rows(lambda rows: function(reader.read(rows))))
 
 
-def _vectors(reader: RowReader, features: FeatureMap, rows: BucketRows) -> PrivateRows:
+def _vectors(reader: RowReader, features: FeatureMap, rows: BucketRows) -> RowSums:
     return reader.read(rows).vectors(features)
 
 

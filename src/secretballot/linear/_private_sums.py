@@ -33,14 +33,14 @@ _CACHE_SIZE = 2**26
 _MOST_RESIDUALS = 2**23
 
 
-class RowSums(Protocol):
-    """Exact sums over the vectors of all private rows, wherever these are: see `PrivateRows`."""
+class PrivateSums(Protocol):
+    """Exact sums over the vectors of all private rows, wherever these are: see `RowSums`."""
 
     @property
     def total(self) -> float:
         """Sum of the weights of all rows, or owners."""
 
-    def with_cells(self, features: PairedBins) -> RowSums:
+    def with_cells(self, features: PairedBins) -> PrivateSums:
         """Return the same rows with the cells of pairs beside one-hot features."""
 
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
@@ -69,7 +69,7 @@ class RowSums(Protocol):
 
 
 @dataclass(frozen=True)
-class PrivateRows:
+class RowSums:
     """Private rows of one fit, as the vectors that are summed."""
 
     transform: Callable[[slice], Features]  # function from a slice of rows to their features
@@ -83,7 +83,7 @@ class PrivateRows:
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
     _designs: dict[int, tuple[int, Design]] = field(default_factory=dict, repr=False)
 
-    def with_cells(self, features: PairedBins) -> PrivateRows:
+    def with_cells(self, features: PairedBins) -> RowSums:
         def transform(rows: slice) -> Features:
             one_hot = self._cache.get(rows.start)
             if one_hot is None:

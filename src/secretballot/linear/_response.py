@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from secretballot.linear._design import FeatureMap, Features, Floats
 from secretballot.linear._posterior import Posterior
-from secretballot.linear._private_sums import RowSums, Targets
+from secretballot.linear._private_sums import PrivateSums, Targets
 from secretballot.linear._reference_rows import ReferenceRows, probabilities
 from secretballot.linear._residual_histogram import ResidualHistogram
 from secretballot.mechanisms._noisy_counts import VectorSum
@@ -36,7 +36,7 @@ def scaled_sum(sigma: float, weight: float | Mapping[str, float]) -> VectorSum:
 class RoundPlan:
     """Rounds of one fit, all of whose sizes are public."""
 
-    rows: RowSums
+    rows: PrivateSums
     features: FeatureMap
     public: Features | None  # features of the public rows
     release: Release
