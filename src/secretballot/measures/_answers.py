@@ -42,6 +42,19 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(right.reshape(len(true), -1).all(axis=1), dtype=np.float64)
 
 
+def check_no_missing_labels(y_true: ArrayLike) -> None:
+    n_missing = int(missing_cells(_as_table(y_true, "y_true").ravel()).sum())
+    _refuse_missing(n_missing, "y_true", "y_true and y_pred")
+
+
+def _refuse_missing(n_missing: int, name: str, names: str) -> None:
+    if n_missing:
+        raise ValueError(
+            f"{name} contains NaN or None: Every row needs a label. Leave rows without one out of "
+            f"{names}. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+
+
 def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
     """Refuse labels that are all texts on one side and all numbers on the other.
 
@@ -141,11 +154,7 @@ def check_foreign_labels(
     """
     classes = classes if isinstance(classes, list) else [classes]
     *n_others, n_missing, n_rows = counts.tolist()
-    if n_missing:
-        raise ValueError(
-            f"{name} contains NaN or None: Every row needs a label. Leave rows without one out of "
-            f"X and {name}. Nothing was spent. {NOT_FOR_PUBLICATION}"
-        )
+    _refuse_missing(n_missing, name, f"X and {name}")
     for n_foreign, names in zip(n_others, classes, strict=False):
         if 2 * n_foreign > n_rows:
             raise ValueError(

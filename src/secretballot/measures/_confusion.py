@@ -19,6 +19,7 @@ from secretballot.measures._answers import (
     check_known_predictions,
     check_label_types,
     check_no_fractions,
+    check_no_missing_labels,
     class_codes,
     count_foreign,
 )
@@ -196,6 +197,7 @@ def confusion_private(
         raise ValueError(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
+    check_no_missing_labels(y_true)
     for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         check_label_types(labels, names, (name, "classes"))
         check_no_fractions(labels, name, "confusion_private")
