@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Prose, Shown, View
-from secretballot.accounting._answers import Share
+from secretballot.accounting._answers import Share, check_accountant
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import quantile
 from secretballot.measures._score_price import (
@@ -159,6 +159,7 @@ def price_regression_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
     '1.0% of the budget, +-0.015'
     """
+    check_accountant(accountant)
     check_number("r2", r2, below=1)
     if target_std is not None:
         check_number("target_std", target_std, above=0)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
-from secretballot.accounting._answers import Share, answer_scope, check_amount, check_within_budget
+from secretballot.accounting._answers import (
+    Share,
+    answer_scope,
+    check_accountant,
+    check_amount,
+    check_within_budget,
+)
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
@@ -229,6 +235,7 @@ def price_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.1%}"
     '2.5% of the budget, +-1.2%'
     """
+    check_accountant(accountant)
     n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     if n_classes is not None:
