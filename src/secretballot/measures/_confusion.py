@@ -174,7 +174,7 @@ def confusion_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        As for `score_private`.
+        As for `score_private`, or if the noise would hide every recall of so many classes.
 
     Examples
     --------
@@ -217,7 +217,19 @@ def release_confusion(
     n_cells = len(classes) ** 2
     mechanism, scope = noise.of_counts(accountant, scored.n, n_cells)
     cells = scored.sum(partial(count_cells, classes))[None]
-    check_score(accountant, mechanism, n_cells, scope, n=scored.n, level=noise.level)
+    n_classes = len(classes)
+    check_score(
+        accountant,
+        mechanism,
+        n_cells,
+        scope,
+        n=scored.n,
+        level=noise.level,
+        # Noise of a recall of one half, if classes are equally frequent.
+        noise=mechanism.sigma * n_classes**1.5 / (2 * scored.n),
+        facts=f" and {n_classes} classes, some {scored.n / n_classes:,.3g} a class",
+        remedy="or name fewer classes; score_private releases the accuracy alone",
+    )
     released = accountant.release(
         mechanism,
         cells,
@@ -226,7 +238,7 @@ def release_confusion(
         note={"measured": "confusion matrix", "n_counted": scored.n, **scored.note},
     )
     return PrivateConfusion(
-        matrix=released[0].reshape(len(classes), len(classes)),
+        matrix=released[0].reshape(n_classes, n_classes),
         classes=classes,
         level=noise.level,
         n=scored.n,

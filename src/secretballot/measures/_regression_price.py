@@ -48,6 +48,8 @@ class RegressionScorePrice(Shown):
         deviation of the targets.
     largest_error : float
         Size at which errors will be clipped.
+    target_std : float
+        Standard deviation of the targets on which `half_width` relies.
     level : float
         Confidence level of that interval.
     fits : bool
@@ -58,6 +60,7 @@ class RegressionScorePrice(Shown):
     share: float | dict[str, float]
     half_width: float
     largest_error: float
+    target_std: float
     level: float
     fits: bool = True
 
@@ -69,7 +72,8 @@ class RegressionScorePrice(Shown):
     def _view(self) -> View:
         width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g}"
         clipped = f"errors count up to {self.largest_error:,.4g}"
-        prose = [Prose.of(width, clipped, quiet=True), *excess_prose(self.fits)]
+        expected = f"expects targets with a standard deviation of {self.target_std:,.4g}"
+        prose = [Prose.of(width, expected, clipped, quiet=True), *excess_prose(self.fits)]
         return View("RegressionScorePrice", (share_table(self.share), *prose))
 
 
@@ -105,6 +109,7 @@ def price_of_scale(
         share=share,
         half_width=quantile(noise.level) * error,
         largest_error=scale.largest_error,
+        target_std=scale.deviation,
         level=noise.level,
         fits=fits,
     )

@@ -174,7 +174,7 @@ def release_accuracy(
     n, level = scored.n, noise.level
     mechanism, scope = noise.of_counts(accountant, n, 1)
     counts = scored.sum(count_right)[None]
-    check_score(accountant, mechanism, 1, scope, n=n, level=level)
+    check_score(accountant, mechanism, 1, scope, n=n, level=level, noise=mechanism.sigma / n)
     released = accountant.release(
         mechanism,
         counts,
