@@ -114,9 +114,7 @@ def test_numbers_of_so_few_rows(n, share):
     accountant = budget()
     price = price_regression_score(accountant, n, target_bounds=(0, 120), share=share)
     assert price.half_width > 0.5
-    with pytest.raises(
-        ValueError, match=r"deviation of 30: .*target_bounds.*largest_error"
-    ):
+    with pytest.raises(ValueError, match=r"deviation of 30: .*target_bounds.*largest_error"):
         regression_score_private(
             accountant, TALL[:n], NEAR[:n], target_bounds=(0, 120), share=share
         )
