@@ -139,7 +139,7 @@ TARGETS = {
     "score": lambda y: score_private(PrivacyAccountant(9.0, 1e-5), y, Y, share=0.05),
     "confusion": confusion,
     "regression score": lambda y: regression_score_private(
-        PrivacyAccountant(9.0, 1e-5), y, Y, target_bounds=(0, 1), share=0.05
+        PrivacyAccountant(900.0, 1e-5), y, Y, target_bounds=(0, 1), share=0.5
     ),
     "owners": lambda ids: regression(unit="owner", owners=ids),
     "levels": lambda names: regression(levels=LEVELS, budgets=names),

@@ -420,6 +420,7 @@ def test_an_empty_part_is_no_fault(folder):
     assert estimator.coef_.any()
 
 
+@pytest.mark.filterwarnings("ignore:.*This follows from what was released, and is paid for")
 def test_more_buckets_than_owners_is_no_fault(tmp_path):
     split(table(300, 8), tmp_path / "parts")
     many = parts(tmp_path / "parts", n_buckets=40, scratch=tmp_path)

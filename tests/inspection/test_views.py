@@ -160,7 +160,12 @@ SHOWN = {
     "score of numbers": numbers_score,
     "hidden score of numbers": lambda: numbers_score(-math.inf),
     "price of numbers": lambda: RegressionScorePrice(
-        sigma=23.7, share={ACTING: 0.025, "b": 0.5}, half_width=0.05, largest_error=60, level=0.9
+        sigma=23.7,
+        share={ACTING: 0.025, "b": 0.5},
+        half_width=0.05,
+        largest_error=60,
+        target_std=25,
+        level=0.9,
     ),
     "published": published,
     "items": lambda: PrivateItems(np.array([ACTING, "b"], dtype=object), True),

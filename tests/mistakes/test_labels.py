@@ -38,7 +38,7 @@ MISTAKES = (
     Mistake("no labels", "requires y to be passed", data={"y": None}),
     Mistake("the name of a column", r"y is of type str.*table\['label'\]", data={"y": "income"}),
     Mistake("a single number", "y is of type int.*Give the column itself", data={"y": 1}),
-    Mistake("labels as PublicData", "y is of type PublicData", data={"y": PublicData(LABELS)}),
+    Mistake("labels as PublicData", "y is PublicData.*as they are", data={"y": PublicData(LABELS)}),
     Mistake("masked labels", "y is a masked array", data={"y": np.ma.array(LABELS)}),
     Mistake("a column vector", r"ravel\(\)", data={"y": LABELS[:, None]}),
     Mistake(

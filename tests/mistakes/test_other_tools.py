@@ -136,7 +136,7 @@ MISTAKES = (
     quantiles("a word", "q='median' must hold levels between 0 and 1.*such as 0.5", q="median"),
     quantiles("levels by column", "q=.* must hold levels between 0 and 1", q={"age": 0.5}),
     quantiles(
-        "levels of each column", "q=.* must hold levels between 0 and 1", q=[[0.1], [0.2, 0.3]]
+        "levels of each column", "q=.* one list of levels for all columns", q=[[0.1], [0.2, 0.3]]
     ),
     quantiles(
         "bounds and rows in each other's place",

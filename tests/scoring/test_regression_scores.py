@@ -44,16 +44,16 @@ def nearly(truth, predicted, **arguments):
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_a_score_costs_its_price(order):
     accountant = budget(order=order)
-    price = price_regression_score(accountant, len(TRUTH), target_bounds=BOUNDS, sigma=40.0)
+    price = price_regression_score(accountant, len(TRUTH), target_bounds=BOUNDS, sigma=6.0)
     assert accountant.spent().share == 0
-    released = score(accountant, sigma=40.0)
+    released = score(accountant, sigma=6.0)
     assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
     (entry,) = accountant.entries()
     assert entry.n_rows == 1
     assert json.loads(entry.mechanism)["mechanism"] == "VectorSum"
     note = json.loads(entry.note)
     assert (note["measured"], note["n_counted"]) == ("squared errors", 600)
-    assert (released.n, released.unit, released.sigma, released.level) == (600, "row", 40.0, 0.95)
+    assert (released.n, released.unit, released.sigma, released.level) == (600, "row", 6.0, 0.95)
     assert price.largest_error == released.largest_error == 14.0
 
 
@@ -92,6 +92,7 @@ def test_without_noise_it_is_that_of_scikit_learn():
     assert pickle.loads(pickle.dumps(released)) == released
 
 
+@pytest.mark.filterwarnings("ignore:The noise hides the mean squared error")
 def test_noise_is_as_large_as_it_says():
     accountant = budget(1e4)
     scale = ErrorScale.between(BOUNDS)
@@ -100,6 +101,7 @@ def test_noise_is_as_large_as_it_says():
     assert np.std(drawn) == pytest.approx(expected, rel=0.4)  # five standard errors
 
 
+@pytest.mark.filterwarnings("ignore:The noise hides .* or rows are too few")
 def test_owners_have_equal_weight():
     # One has three rows with errors of 0, 0 and 3; another a row with an error of 1.
     truth, predicted = [1.0, 5.0, 6.0, 8.0], [1.0, 5.0, 9.0, 7.0]

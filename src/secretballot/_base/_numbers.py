@@ -147,6 +147,14 @@ def check_unmasked(name: str, values: object) -> None:
         )
 
 
+def check_no_public_data(name: str, values: object) -> None:
+    if hasattr(type(values), "may_be_private"):
+        raise TypeError(
+            f"{name} is {type(values).__name__}, public rows for X_public=. Private rows, their "
+            "labels and rows to predict are given as they are, without it."
+        )
+
+
 def log_probabilities(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute logarithms; that of 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):

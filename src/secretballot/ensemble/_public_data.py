@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,7 +89,7 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     as long as X.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
-    no_table = isinstance(rows, str | bytes | dict) and not hasattr(rows, "shape")
+    no_table = isinstance(rows, str | bytes | dict | Set) and not hasattr(rows, "shape")
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
     if no_table or not table or getattr(rows, "shape", None) == ():
         raise ValueError(f"X_public={quoted(rows)} is no table; give the public rows themselves.")

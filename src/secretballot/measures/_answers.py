@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_unmasked
+from secretballot._base._numbers import check_no_public_data, check_unmasked
 from secretballot.tables._cells import missing_cells
 
 #: Largest share of labels that are no classes without a warning.
@@ -40,6 +40,19 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
     pairs = zip(true.ravel().tolist(), predicted.ravel().tolist(), strict=True)
     right = np.fromiter((_are_equal(*pair) for pair in pairs), bool, true.size)
     return np.asarray(right.reshape(len(true), -1).all(axis=1), dtype=np.float64)
+
+
+def check_no_missing_labels(y_true: ArrayLike) -> None:
+    n_missing = int(missing_cells(_as_table(y_true, "y_true").ravel()).sum())
+    _refuse_missing(n_missing, "y_true", "y_true and y_pred")
+
+
+def _refuse_missing(n_missing: int, name: str, names: str) -> None:
+    if n_missing:
+        raise ValueError(
+            f"{name} contains NaN or None: Every row needs a label. Leave rows without one out of "
+            f"{names}. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
 
 
 def check_label_types(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> None:
@@ -141,11 +154,7 @@ def check_foreign_labels(
     """
     classes = classes if isinstance(classes, list) else [classes]
     *n_others, n_missing, n_rows = counts.tolist()
-    if n_missing:
-        raise ValueError(
-            f"{name} contains NaN or None: Every row needs a label. Leave rows without one out of "
-            f"X and {name}. Nothing was spent. {NOT_FOR_PUBLICATION}"
-        )
+    _refuse_missing(n_missing, name, f"X and {name}")
     for n_foreign, names in zip(n_others, classes, strict=False):
         if 2 * n_foreign > n_rows:
             raise ValueError(
@@ -176,6 +185,7 @@ def _codes(classes: NDArray[Any]) -> dict[Hashable, int]:
 def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     """Convert labels to an array; labels of a list keep their types."""
     check_unmasked(name, labels)
+    check_no_public_data(name, labels)
     if issparse(labels):
         return np.asarray(cast("csr_array", labels).toarray())
     table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)

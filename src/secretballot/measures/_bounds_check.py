@@ -95,10 +95,10 @@ class BoundsCheck:
             warn(
                 f"about {noisy / self.n:.0%} of the {counted.unit}s, by the noisy count of the "
                 f"check, have no value within the bounds of {column}: its cells are missing, lie "
-                "outside, or are no numbers, such as '1,234.56'. Quantiles are those of the cells "
-                "that are numbers. Pass texts as numbers, "
-                "pandas.to_numeric(X[column].str.replace(',', '')) of this one, and declare bounds "
-                "in the unit of the column."
+                "outside, or are no numbers, such as '1,234.56', or infinite. Quantiles are those "
+                "of the cells that are numbers. Declare bounds in the unit of the column. If it "
+                "holds texts, pass numbers, pandas.to_numeric(X[column].str.replace(',', '')); if "
+                "it holds infinite numbers, X[column].clip(low, high) counts them at the bounds."
             )
 
     def __str__(self) -> str:

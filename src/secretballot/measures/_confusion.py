@@ -19,6 +19,7 @@ from secretballot.measures._answers import (
     check_known_predictions,
     check_label_types,
     check_no_fractions,
+    check_no_missing_labels,
     class_codes,
     count_foreign,
 )
@@ -173,7 +174,7 @@ def confusion_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        As for `score_private`.
+        As for `score_private`, or if the noise would hide every recall of so many classes.
 
     Examples
     --------
@@ -196,6 +197,7 @@ def confusion_private(
         raise ValueError(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
+    check_no_missing_labels(y_true)
     for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         check_label_types(labels, names, (name, "classes"))
         check_no_fractions(labels, name, "confusion_private")
@@ -215,7 +217,19 @@ def release_confusion(
     n_cells = len(classes) ** 2
     mechanism, scope = noise.of_counts(accountant, scored.n, n_cells)
     cells = scored.sum(partial(count_cells, classes))[None]
-    check_score(accountant, mechanism, n_cells, scope, n=scored.n, level=noise.level)
+    n_classes = len(classes)
+    check_score(
+        accountant,
+        mechanism,
+        n_cells,
+        scope,
+        n=scored.n,
+        level=noise.level,
+        # Noise of a recall of one half, if classes are equally frequent.
+        noise=mechanism.sigma * n_classes**1.5 / (2 * scored.n),
+        facts=f" and {n_classes} classes, some {scored.n / n_classes:,.3g} a class",
+        remedy="or name fewer classes; score_private releases the accuracy alone",
+    )
     released = accountant.release(
         mechanism,
         cells,
@@ -224,7 +238,7 @@ def release_confusion(
         note={"measured": "confusion matrix", "n_counted": scored.n, **scored.note},
     )
     return PrivateConfusion(
-        matrix=released[0].reshape(len(classes), len(classes)),
+        matrix=released[0].reshape(n_classes, n_classes),
         classes=classes,
         level=noise.level,
         n=scored.n,

@@ -75,6 +75,23 @@ class ErrorMoments:
         )
         return low, high
 
+    def hidden_by_noise(self, level: float) -> list[str]:
+        """Describe estimates that are ends of their range, with their intervals."""
+        (low_r2, high_r2), (_, high) = self.r2_interval(level), self.rmse_interval(level)
+        hidden = list[str]()
+        if low_r2 == -math.inf:
+            hidden.append(
+                "The noise hides the variance of the targets, or rows are too few: R^2 may be "
+                f"anything from -inf to {high_r2:.3g}, and r2={self.r2:.3g} says nothing."
+            )
+        if self.means[0] <= 0:
+            hidden.append(
+                f"The noise hides the mean squared error: rmse=0.0, and r2={self.r2:.3g}, are the "
+                "best that is possible, not what was measured. By the interval the error is up to "
+                f"{high:,.4g}."
+            )
+        return hidden
+
     def signs_of_other_units(self, level: float) -> list[str]:
         """Describe why targets may have another unit than predictions or bounds; none if R^2 > 0.
 

@@ -286,6 +286,12 @@ def _round_down(contributions: Numbers, max_contribution: float) -> Numbers:
 
 def _check_numbers(values: Numbers) -> None:
     if values.dtype.kind not in _NUMBERS:
-        raise ValueError(f"counts has dtype {values.dtype}; pass numbers.")
+        raise ValueError(
+            f"counts has dtype {values.dtype}; pass numbers, with people in rows and items in "
+            "columns. If it holds texts, such as a table of visits, make a table of 0 and 1: "
+            "pandas.crosstab(table['person'], table['place']).clip(upper=1), with a row for each "
+            "person and a column for each place, and domain='unknown' unless the list of all "
+            "places is public."
+        )
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("counts must be finite and non-negative numbers.")

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from secretballot._base._numbers import check_integer, check_number, quoted
+from secretballot._base._numbers import check_integer, check_no_public_data, check_number, quoted
 from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_accountant, check_amount
 from secretballot.measures._bounds_check import BoundsCheck
 from secretballot.measures._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
@@ -188,11 +188,8 @@ def private_quantiles(
     """
     check_integer("n_bins", n_bins, least=2, most=_MOST_BINS)
     levels = _check_levels(q)
-    if not isinstance(accountant, PrivacyAccountant):
-        raise TypeError(
-            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
-            "rows."
-        )
+    check_accountant(accountant)
+    check_no_public_data("X", X)
     check_amount("private_quantiles", epsilon=epsilon, share=share)
     check_row_order("owners", owners, X)
     columns = (
@@ -257,8 +254,14 @@ def _check_levels(q: float | ArrayLike) -> NDArray[np.float64]:
     try:
         levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
     except (TypeError, ValueError):  # a word, a dict, lists of different lengths
-        levels = np.empty(0)
-    if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
+        levels = np.array([np.nan])
+    has_lists = isinstance(q, list | tuple) and any(isinstance(part, list | tuple) for part in q)
+    if has_lists or levels.ndim != 1 or not len(levels):
+        raise ValueError(
+            f"q={quoted(q)} must be one number, or one list of levels for all columns, such as "
+            "[0.1, 0.5]: further levels cost nothing."
+        )
+    if not ((levels > 0) & (levels < 1)).all():
         raise ValueError(
             f"q={quoted(q)} must hold levels between 0 and 1, both excluded, such as 0.5 for the "
             "median. The least and the largest value depend on single people. Use 0.01 and 0.99."

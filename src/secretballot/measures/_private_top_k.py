@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import warn
-from secretballot._base._numbers import check_integer, check_number, quoted
+from secretballot._base._numbers import check_integer, check_no_public_data, check_number
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.accounting._answers import Share, answer_scope, check_accountant, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
@@ -191,11 +191,8 @@ def private_top_k(
     check_number("max_contribution", most, above=0)
     if max_items is not None:
         check_integer("max_items", max_items)
-    if not isinstance(accountant, PrivacyAccountant):
-        raise TypeError(
-            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
-            "counts."
-        )
+    check_accountant(accountant, "counts")
+    check_no_public_data("counts", counts)
     has_noise = isinstance(mechanism, Mechanism)
     check_amount("private_top_k", needed=not has_noise, epsilon=epsilon, share=share)
     grid = mechanism.contribution if isinstance(mechanism, TopK) else most

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Prose, Shown, View
-from secretballot.accounting._answers import Share
+from secretballot.accounting._answers import Share, check_accountant
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import quantile
 from secretballot.measures._score_price import (
@@ -48,6 +48,8 @@ class RegressionScorePrice(Shown):
         deviation of the targets.
     largest_error : float
         Size at which errors will be clipped.
+    target_std : float
+        Standard deviation of the targets on which `half_width` relies.
     level : float
         Confidence level of that interval.
     fits : bool
@@ -58,6 +60,7 @@ class RegressionScorePrice(Shown):
     share: float | dict[str, float]
     half_width: float
     largest_error: float
+    target_std: float
     level: float
     fits: bool = True
 
@@ -69,7 +72,8 @@ class RegressionScorePrice(Shown):
     def _view(self) -> View:
         width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g}"
         clipped = f"errors count up to {self.largest_error:,.4g}"
-        prose = [Prose.of(width, clipped, quiet=True), *excess_prose(self.fits)]
+        expected = f"expects targets with a standard deviation of {self.target_std:,.4g}"
+        prose = [Prose.of(width, expected, clipped, quiet=True), *excess_prose(self.fits)]
         return View("RegressionScorePrice", (share_table(self.share), *prose))
 
 
@@ -105,6 +109,7 @@ def price_of_scale(
         share=share,
         half_width=quantile(noise.level) * error,
         largest_error=scale.largest_error,
+        target_std=scale.deviation,
         level=noise.level,
         fits=fits,
     )
@@ -159,6 +164,7 @@ def price_regression_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
     '1.0% of the budget, +-0.015'
     """
+    check_accountant(accountant)
     check_number("r2", r2, below=1)
     if target_std is not None:
         check_number("target_std", target_std, above=0)

@@ -111,7 +111,17 @@ def release_errors(
     mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
     scale = choose_scale(mechanism.sigma / scored.n)
     sums = scored.sum(partial(sum_errors, scale))[None]
-    check_score(accountant, mechanism, None, scope, n=scored.n, level=noise.level)
+    check_score(
+        accountant,
+        mechanism,
+        None,
+        scope,
+        n=scored.n,
+        level=noise.level,
+        noise=max(mechanism.sigma / scored.n, scale.noise_error(mechanism.sigma / scored.n)),
+        facts=f", if targets have a standard deviation of {scale.deviation:,.4g}",
+        remedy="or declare closer target_bounds=, or a smaller largest_error=",
+    )
     released = accountant.release(
         mechanism,
         sums,
@@ -120,12 +130,19 @@ def release_errors(
         note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
     )
     moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
-    if signs := moments.signs_of_other_units(noise.level):
-        warn(
-            f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
-            f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped? This follows "
-            "from what was released, and is paid for."
+    words = moments.hidden_by_noise(noise.level)
+    if words:
+        words.append(
+            "Declare target_bounds= closer to the targets, or a smaller largest_error=, score more "
+            "rows, or give a larger amount."
         )
+    if signs := moments.signs_of_other_units(noise.level):
+        words.append(
+            f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
+            f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped?"
+        )
+    if words:
+        warn(f"{' '.join(words)} This follows from what was released, and is paid for.")
     return PrivateRegressionScore(
         r2=moments.r2,
         r2_interval=moments.r2_interval(noise.level),
@@ -206,8 +223,14 @@ def regression_score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If no amount is given, shapes or the order of two indexes differ, a target is missing, or
-        owners and the accountant's unit don't go together; nothing is spent.
+        If no amount is given, shapes or the order of two indexes differ, a target is missing,
+        owners and the accountant's unit don't go together, or noise would hide R^2 by public
+        numbers, as `price_regression_score` expects it; nothing is spent.
+
+    Warns
+    -----
+    UserWarning
+        If the interval of R^2 is unbounded below, or the mean squared error is below its noise.
 
     Notes
     -----

@@ -15,6 +15,7 @@ from secretballot.measures._answers import (
     check_known_predictions,
     check_label_types,
     check_no_fractions,
+    check_no_missing_labels,
     right_answers,
 )
 from secretballot.measures._intervals import Interval, population_interval, sample_interval
@@ -99,6 +100,7 @@ def score_private(
         The budget of the private rows. Its relation is ``"replace"``.
     y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
         Private labels. A label that the model can't predict is a wrong answer, never an error.
+        Missing labels are refused.
     y_pred : array-like of the same shape
         Predictions of a model that is public, or was released through a budget. Each prediction
         must depend on its own row alone. Of several labels a row, all have to be right.
@@ -127,9 +129,10 @@ def score_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        If no amount is given, shapes or the order of two indexes differ, one of both holds texts
-        and the other numbers, most of one are numbers with fractions, half of the predictions are
-        none of the labels, or owners and the accountant's unit don't go together; nothing is spent.
+        If no amount is given, shapes or the order of two indexes differ, a label is missing, one of
+        both holds texts and the other numbers, most of one are numbers with fractions, half of the
+        predictions are none of the labels, or owners and the accountant's unit don't go together;
+        nothing is spent.
 
     Notes
     -----
@@ -153,6 +156,7 @@ def score_private(
     noise = NoiseChoice.of_answer("score_private", epsilon, share, sigma, level)
     check_order_of_labels(y_true, y_pred, owners)
     people = People.from_owners(accountant, owners, len(right_answers(y_true, y_pred)))
+    check_no_missing_labels(y_true)
     check_label_types(y_true, y_pred, ("y_true", "y_pred"))
     check_no_fractions(y_true, "y_true")
     check_no_fractions(y_pred, "y_pred")
@@ -170,7 +174,7 @@ def release_accuracy(
     n, level = scored.n, noise.level
     mechanism, scope = noise.of_counts(accountant, n, 1)
     counts = scored.sum(count_right)[None]
-    check_score(accountant, mechanism, 1, scope, n=n, level=level)
+    check_score(accountant, mechanism, 1, scope, n=n, level=level, noise=mechanism.sigma / n)
     released = accountant.release(
         mechanism,
         counts,

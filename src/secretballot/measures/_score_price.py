@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
-from secretballot.accounting._answers import Share, answer_scope, check_amount, check_within_budget
+from secretballot.accounting._answers import (
+    Share,
+    answer_scope,
+    check_accountant,
+    check_amount,
+    check_within_budget,
+)
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
@@ -116,17 +122,21 @@ def check_score(
     *,
     n: int,
     level: float,
+    noise: float,
+    facts: str = "",
+    remedy: str = "price_score shows the width beforehand",
 ) -> None:
     """Refuse a score of `n` people that the noise would drown, or that does not fit what is left.
 
-    If the noise of a count reaches half of all people, an interval of that level excludes nothing.
+    `noise` is the expected standard deviation of the score's noise, by public numbers. If an
+    interval of that level reaches from 0 to 1 around one half, it excludes nothing.
     """
-    if quantile(level) * mechanism.sigma >= n / 2:
+    if quantile(level) * noise >= 1 / 2:
         raise ValueError(
             f"the noise of this score, sigma={mechanism.sigma:.3g}, is too large for its {n:,} "
-            "rows (or owners): an interval would reach from the worst score to the best. Nothing "
-            "was released or spent. Score more rows, or give a larger epsilon= or share=, or a "
-            "smaller sigma=; price_score shows the width beforehand."
+            f"rows (or owners){facts}: an interval would reach from the worst score to the best. "
+            "Nothing was released or spent. Score more rows, or give a larger epsilon= or share=, "
+            f"or a smaller sigma=; {remedy}."
         )
     share, fits = price_or_excess(accountant, mechanism, n_columns, scope)
     if not fits:
@@ -229,6 +239,7 @@ def price_score(
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.1%}"
     '2.5% of the budget, +-1.2%'
     """
+    check_accountant(accountant)
     n = number_of_rows("n", n, accountant.unit)
     check_integer("n", n)
     if n_classes is not None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
-from secretballot._base._numbers import as_float, check_unmasked, quoted
+from secretballot._base._numbers import as_float, check_no_public_data, check_unmasked, quoted
 from secretballot.tables._cells import is_missing, read_numbers
 
 #: Types of cells by NumPy's letters for columns of them; texts first.
@@ -55,6 +55,7 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
 
 def check_column(values: object, name: str = "y") -> None:
     check_unmasked(name, values)
+    check_no_public_data(name, values)
     is_list = isinstance(values, list | tuple)
     if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
         raise ValueError(
@@ -112,6 +113,7 @@ def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
 def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Return a prediction for each row; NaN where a cell is no finite number."""
     check_unmasked("y_pred", y_pred)
+    check_no_public_data("y_pred", y_pred)
     cells: Any = y_pred
     shape = np.shape(cells) if hasattr(cells, "shape") else (len(cells),)
     if shape == (n_rows, 1):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_unmasked
+from secretballot._base._numbers import check_no_public_data, check_unmasked
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
@@ -90,6 +90,7 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
 
 def _check_kind(X: ArrayLike, name: str) -> None:
     check_unmasked(name, X)
+    check_no_public_data(name, X)
     is_list = isinstance(X, list | tuple)
     if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
         raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import GIVE_BUDGET
+from secretballot.accounting._answers import check_accountant
 from secretballot.tables._owners import Owners
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def _round_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
     if accountant is None:
         raise ValueError(NO_BUDGET)
+    check_accountant(accountant)
     if owners and accountant.unit != "owner":
         raise ValueError(
             f"owners was given, but the accountant's unit={accountant.unit!r}: all rows of an "
