@@ -391,7 +391,7 @@ class Party:
 
     def _matching(self, X: Table, name: str = "X") -> Any:
         self._check_fitted()
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         if column_names(X) is None and self.n_columns and shape[1:] not in ((), (self.n_columns,)):
             raise ValueError(
                 f"{name} has {shape[1]} features, but party {self.name!r} is expecting "
