@@ -6,7 +6,7 @@ import pytest
 
 from secretballot import ConfidentGNMax, PrivacyAccountant
 
-VOTES = [[90, 10], [20, 80]]
+VOTES = [[90, 5, 5], [20, 70, 10]]
 
 
 def confident(threshold, **settings):
@@ -15,8 +15,8 @@ def confident(threshold, **settings):
 
 def test_a_threshold_out_of_reach_of_all_votes_is_warned_of():
     accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.warns(UserWarning, match="threshold=600 is out of reach.*Use a lower threshold"):
-        accountant.release(confident(600, n_votes=100), VOTES)
+    with pytest.warns(UserWarning, match="threshold=1000 is out of reach.*Use a lower threshold"):
+        accountant.release(confident(1000, n_votes=100), VOTES)
 
 
 @pytest.mark.parametrize("mechanism", [confident(300, n_votes=100), confident(1000)])

@@ -31,7 +31,7 @@ from secretballot.mechanisms._base import (
 UNANSWERED = -1
 
 #: Noise that no row has, in its standard deviations.
-_OUT_OF_REACH = 8.0
+_OUT_OF_REACH = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
