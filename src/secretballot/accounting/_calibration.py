@@ -23,6 +23,9 @@ M = TypeVar("M", bound=ReleaseMechanism)
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
 
+#: More noise that raises the logarithm of the price by so much is none.
+_RISE = 0.01
+
 #: The first noise that is priced exactly exceeds the estimate by this factor.
 _SPARE = 1.0002
 
@@ -136,20 +139,28 @@ def least_noise(
     def excess(log_noise: float) -> float:
         return math.log(min(max(load(math.exp(log_noise)), 1e-300), 1e300))
 
-    no_noise = ValueError(
-        f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
-        "queries, or for a larger epsilon or delta."
-    )
-    high = 0.0
-    while (over := excess(high)) > 0:
+    def no_noise() -> ValueError:
+        if 1 < load(1.0) < math.inf and load(_MOST) >= load(1.0):
+            return _no_growth()
+        return ValueError(
+            f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
+            "queries, or for a larger epsilon or delta."
+        )
+
+    high, first = 0.0, excess(0.0)
+    while (over := excess(high) if high else first) > 0:
+        if over > first + _RISE:
+            raise _no_growth()
         if high >= math.log(_MOST):
-            raise no_noise
+            raise no_noise()
         # Most costs fall with the square of the noise, so this lands just above the answer.
         high = min(high + max(over / 2 * 1.01, 0.5) if over < 600 else high + 7, math.log(_MOST))
     low = high - 0.5
     while low > math.log(_LEAST) and excess(low) <= 0:
         high, low = low, max(low - 2 * (high - low), math.log(_LEAST))
     is_enough = excess(low) <= 0
+    if is_enough and load(math.exp(low)) < load(1.0):
+        raise _no_growth()
     noise, step = math.exp(low if is_enough else brentq(excess, low, high, xtol=1e-10)), 1e-10
     while noise < math.exp(high) and load(noise) > 1:
         noise, step = noise * (1 + step), step * 2
@@ -158,8 +169,16 @@ def least_noise(
         # rounding of its own.
         noise *= min(certified, 10.0) ** 2
         if noise > _MOST:
-            raise no_noise
+            raise no_noise()
     return noise
+
+
+def _no_growth() -> ValueError:
+    return ValueError(
+        "make builds no more noise from a larger amount, so that no amount of noise is the least. "
+        "Pass a function that uses its argument as the amount of noise, such as "
+        "lambda noise: GNMax(sigma=noise). Nothing was spent."
+    )
 
 
 def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:

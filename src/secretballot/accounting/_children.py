@@ -218,6 +218,10 @@ class Carving(Reserving):
 
         def record(transaction: Transaction) -> None:
             if name in transaction.children:
+                if transaction.children[name].is_closed:
+                    raise ValueError(
+                        f"name={name!r} was a child that was closed, for good: take another name."
+                    )
                 raise ValueError(
                     f"name={name!r} is a child already; leave epsilon out to go on with it, or "
                     "take another name."

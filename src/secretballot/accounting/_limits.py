@@ -506,15 +506,35 @@ def equal_caps(budget: Budget, totals: Totals, n_fits: int, share: float) -> dic
     for level in budget.levels:
         amount, delta = headroom[level.name]
         if part * amount <= WORTH_SPENDING * level.amount:
-            most = int(share * amount / (WORTH_SPENDING * level.amount) * (1 - 1e-6))
-            remedy = f"at most {most} fits have so much" if most else "the budget is used up"
-            raise BudgetExceededError(
-                f"n_fits={n_fits}: each fit would get {part * amount / level.amount:.2g} of the "
-                f"budget of {level.name!r}, and needs more than {WORTH_SPENDING:g}: under less, "
-                f"noise drowns every answer. Nothing was released or spent; {remedy}."
-            )
+            raise _too_little(level, amount, n_fits, share)
         caps[level.name] = _largest_cap(budget, level, part * amount, part * delta)
     return caps
+
+
+def _too_little(
+    level: LevelBudget, amount_left: float, n_fits: int, share: float
+) -> BudgetExceededError:
+    """Build the error of equal fits that would get too little to calibrate noise to."""
+    left = amount_left / level.amount
+    if left <= WORTH_SPENDING * (1 + _SHORTFALL):
+        return BudgetExceededError(
+            f"Next to nothing is left of the budget of {level.name!r}. Nothing was released or "
+            f"spent; {USED_UP}"
+        )
+    most = int(share * left / WORTH_SPENDING * (1 - _SHORTFALL))
+    given, remedy = f"n_fits={n_fits}", f"at most {most} fits have so much"
+    if not most:
+        given = f"share={share:g} of what is left"
+        thousandths = math.floor(1e3 * n_fits * WORTH_SPENDING / left) + 1
+        remedy = f"pass a share of {thousandths / 1e3:g} or more"
+        if thousandths > 1e3:
+            remedy = f"a larger share is enough for at most {int(left / WORTH_SPENDING)} fits"
+    fit = "each fit" if n_fits > 1 else "the fit"
+    return BudgetExceededError(
+        f"{given}: {fit} would get {share / n_fits * left:.2g} of the budget of {level.name!r}, "
+        f"and needs more than {WORTH_SPENDING:g}: under less, noise drowns every answer. Nothing "
+        f"was released or spent; {remedy}."
+    )
 
 
 def check_left(budget: Budget, totals: Totals, scope: Scope, is_copy: bool) -> None:

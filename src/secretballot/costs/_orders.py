@@ -79,10 +79,13 @@ def order_index(order: Order) -> int:
     for position in (index, index - 1):
         if 0 <= position < len(ORDERS) and same_orders(order, ORDERS[position]):
             return position
-    below, above = ORDERS[max(index - 1, 0)], ORDERS[min(index, len(ORDERS) - 1)]
+    nearest = f"the smallest is {ORDERS[0]:g}"
+    if index > 0:
+        below, above = ORDERS[index - 1], ORDERS[index]
+        nearest = f"the nearest are {below:.16g} and {above:.16g}"
     raise ValueError(
         f"order={order!r} is not one of the {len(ORDERS)} Renyi orders of the shared grid; "
-        f"the nearest are {below:g} and {above:g}."
+        f"{nearest}."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_integer
 from secretballot.costs._confident_max import ConfidentMax
 from secretballot.costs._integer_moves import IntegerBit, IntegerCounts, IntegerMax
@@ -29,6 +29,9 @@ from secretballot.mechanisms._base import (
 
 #: Outcome of a row that was not answered.
 UNANSWERED = -1
+
+#: Noise that no row has, in its standard deviations.
+_OUT_OF_REACH = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +193,17 @@ class ConfidentGNMax(GNMax):
                     f"{NOT_FOR_PUBLICATION}"
                 )
             self._check_whole_ballots(votes, "counts holds")
+            self._warn_out_of_reach(self.n_votes)
         return votes
+
+    def _warn_out_of_reach(self, n_votes: float) -> None:
+        """Warn of a threshold that no row passes, by public numbers."""
+        if self.threshold > n_votes + _OUT_OF_REACH * self.sigma_threshold:
+            warn(
+                f"threshold={self.threshold:g} is out of reach of n_votes={n_votes:g} and the "
+                f"noise, sigma_threshold={self.sigma_threshold:g}: no row will be answered, and "
+                "each pays for its threshold. Use a lower threshold."
+            )
 
     def _check_whole_ballots(self, votes: NDArray[np.float64], source: str) -> None:
         """Refuse votes that are not whole ballots, where all weigh the same."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,12 +19,13 @@ from secretballot.accounting._calibration import noise_builder
 from secretballot.accounting._protocol import RandomState, is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
+from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import as_rows
 from secretballot.ensemble.advice import check_noise
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms._base import Mechanism
 from secretballot.parties._aggregator import TrustedAggregator, Voters
-from secretballot.parties._agreement import Agreement
+from secretballot.parties._agreement import Agreement, shown_names
 from secretballot.parties._party import Party
 from secretballot.parties._question import (
     BallotPlan,
@@ -159,6 +160,12 @@ class Collaboration:
         """
         check_integer("n_rows", n_rows)
         check_number("share", share, above=0, most=1)
+        check_integer("min_voters", min_voters, least=2)
+        if min_voters >= len(self.parties):
+            raise ValueError(
+                f"min_voters={min_voters} are too many: there are {len(self.parties)} parties, and "
+                f"one asks; take {len(self.parties) - 1} or fewer, or find more parties."
+            )
         _check_make(make)
         columns = {name: party.columns(self.labels) for name, party in self.parties.items()}
         groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
@@ -348,17 +355,25 @@ class Collaboration:
         return text_table(["party", "epsilon", "share spent", "votes cast on rows"], cells)
 
     def _check_asked(self, asker: str | None, X: Table, agreement: Agreement) -> None:
+        if asker is not None and not isinstance(asker, str):
+            raise TypeError(
+                f"asker={quoted(asker)} must be the name of a party, or None: "
+                "ask(asker, X, agreement)."
+            )
         if asker is not None and asker not in self.parties:
             raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
         if not isinstance(agreement, Agreement):
-            raise TypeError(f"agreement={agreement!r} must come from agree(), or be an Agreement.")
+            raise TypeError(
+                f"agreement={quoted(agreement)} must come from agree(), or be an Agreement: "
+                "ask(asker, X, agreement)."
+            )
         strangers = [name for name in self.parties if name not in agreement.parties]
         if strangers:
             raise ValueError(
                 f"agreement names the parties {list(agreement.parties)!r}, and {strangers!r} are "
                 "none of them; name all who may vote."
             )
-        if _num_samples(X) == 0:
+        if _num_samples(_rows_asked(X)) == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
         if asker is not None:
             self.parties[asker].check_own_question(X)
@@ -366,6 +381,13 @@ class Collaboration:
     def __repr__(self) -> str:
         n, unit = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
         return f"<Collaboration: {len(self.parties)} parties vote on {n} {unit}>"
+
+
+def _rows_asked(X: Table) -> Table:
+    """Return rows that can be counted; refuse what holds none."""
+    if isinstance(X, PublicData):
+        raise TypeError("X is PublicData: pass its rows themselves, as a table.")
+    return as_rows(X, "X")
 
 
 def _check_make(make: object) -> None:
@@ -385,6 +407,10 @@ def _check_make(make: object) -> None:
 
 
 def _checked_parties(parties: Sequence[Party]) -> dict[str, Party]:
+    if not isinstance(parties, Iterable):
+        raise TypeError(
+            f"parties={parties!r} must be a list of fitted parties, {_FEWEST} or more of them."
+        )
     parties = list(parties)
     for party in parties:
         if not isinstance(party, Party):
@@ -400,9 +426,24 @@ def _checked_parties(parties: Sequence[Party]) -> dict[str, Party]:
         raise ValueError(f"parties: names must differ, {[p.name for p in parties]!r} don't.")
     if any(party.classes != parties[0].classes for party in parties):
         raise ValueError("parties: all must vote on the same classes, or all on labels.")
+    _check_widths(by_name)
     for first, second in itertools.combinations(parties, 2):
         _check_separate(first, second)
     return by_name
+
+
+def _check_widths(parties: Mapping[str, Party]) -> None:
+    """Refuse parties whose rows have different numbers of columns: no question suits them all."""
+    names = dict[int, list[str]]()
+    for name, party in parties.items():
+        if party.n_columns is not None:
+            names.setdefault(party.n_columns, []).append(name)
+    if len(names) > 1:
+        groups = "; ".join(f"{width} of {shown_names(names[width], 3)}" for width in sorted(names))
+        raise ValueError(
+            f"parties: rows differ in the number of columns: {groups}. All vote on the rows of one "
+            "question: fit them on the same columns."
+        )
 
 
 def _check_separate(first: Party, second: Party) -> None:

@@ -249,6 +249,11 @@ class Party:
         own_labels = self.labels or ()
         return tuple(column for column, label in enumerate(labels or ()) if label in own_labels)
 
+    @property
+    def n_columns(self) -> int | None:
+        """Number of columns of its rows; None for rows of one text each."""
+        return getattr(self._schema, "n_features_in_", None)
+
     def shares_data_with(self, other: Party) -> bool:
         """Return True if it has another party's rows, or the same frozen model."""
         if self._parts[0][0] is other._parts[0][0]:
@@ -386,6 +391,12 @@ class Party:
 
     def _matching(self, X: Table, name: str = "X") -> Any:
         self._check_fitted()
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if column_names(X) is None and self.n_columns and shape[1:] not in ((), (self.n_columns,)):
+            raise ValueError(
+                f"{name} has {shape[1]} features, but party {self.name!r} is expecting "
+                f"{self.n_columns}, as it was fitted on. Ask about rows of the same columns."
+            )
         return matching_rows(self._schema, X, name)
 
     def _check_fitted(self) -> None:

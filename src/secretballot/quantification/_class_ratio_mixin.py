@@ -32,7 +32,9 @@ def read_training_bags(
     raw = list_bags(X)
     bags = check_bags(raw, min_instances=2)
     sizes = [bag.shape[0] for bag in bags]
-    proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
+    proportions = check_proportions(
+        y, len(bags), covariance, names=bag_names(X), sizes=sizes, argument="y"
+    )
     return raw[0], bags, proportions
 
 
@@ -135,7 +137,7 @@ class ClassRatioMixin(BagInputMixin):
         float
         """
         ratios = self.predict(X)
-        truth = check_proportions(y, len(ratios), names=bag_names(X))
+        truth = check_proportions(y, len(ratios), names=bag_names(X), argument="y")
         if truth.values.shape[1] != ratios.shape[1]:
             raise ValueError(
                 f"y has {truth.values.shape[1]} classes, but fit had {ratios.shape[1]}."

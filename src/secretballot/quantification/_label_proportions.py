@@ -123,15 +123,17 @@ def check_proportions(
     *,
     names: Sequence[BagId] | None = None,
     sizes: ArrayLike | None = None,
+    argument: str = "proportions",
 ) -> LabelProportions:
     """Return the proportions of a sequence of bags; rows that don't sum to 1 are refused.
 
     Rows are matched by `names`, the ids of the bags, where both sides have them: numbers from 0 are
     no names, but for keys of a mapping. `covariance` is in the order of the rows of `proportions`.
-    With `sizes`, proportions that look noisy are warned of. Nothing is normalised: a row of counts,
+    With `sizes`, proportions that look noisy are warned of. `argument` is what the caller calls
+    them. Nothing is normalised: a row of counts,
     or a class that was left out, would go unnoticed.
     """
-    checked = read_table(proportions, covariance)
+    checked = read_table(proportions, covariance, argument)
     by_key = isinstance(proportions, Mapping)
     if by_key and names is None:
         raise ValueError(
@@ -155,21 +157,24 @@ def proportions_by_id(
     bag_ids: ArrayLike,
     n_instances: int,
     covariance: ArrayLike | None = None,
+    argument: str = "proportions",
 ) -> tuple[Integers, LabelProportions]:
     """Return the bag of each instance, and the proportions of the bags that have instances."""
     ids, bag = encode_ids("bag_ids", bag_ids, n_instances)
-    table = read_table(proportions, covariance)
+    table = read_table(proportions, covariance, argument)
     return bag, table.take(table.match(ids, unused="drop"))
 
 
 def read_table(
-    proportions: ProportionsTable, covariance: ArrayLike | None = None
+    proportions: ProportionsTable,
+    covariance: ArrayLike | None = None,
+    argument: str = "proportions",
 ) -> LabelProportions:
     if isinstance(proportions, PublishedProportions):
         values, classes = proportions.proportions, np.asarray(proportions.classes)
         covariance = proportions.covariance() if covariance is None else covariance
     else:
-        values = _read_numbers(proportions)
+        values = _read_numbers(proportions, argument)
         columns = getattr(proportions, "columns", None)
         classes = np.arange(values.shape[1]) if columns is None else np.asarray(columns)
     if values.shape[1] < 2:
@@ -208,16 +213,31 @@ def _row_ids(table: ProportionsTable) -> list[BagId] | None:
     return check_row_ids(table.index)
 
 
-def _read_numbers(proportions: ProportionsTable) -> Floats:
-    check_unmasked("y", proportions)
+def _read_numbers(proportions: ProportionsTable, argument: str) -> Floats:
+    check_unmasked(argument, proportions)
     table = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
     try:
-        values = check_array(table, dtype=np.float64, input_name="proportions", ensure_2d=False)
+        values = check_array(
+            table,
+            dtype=np.float64,
+            input_name="proportions",
+            ensure_2d=False,
+            ensure_all_finite=False,
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "y must be a table of proportions, with a row for each bag and a column for each "
-            f"class: {error}"
+            f"{argument} must be a table of proportions, with a row for each bag and a column for "
+            f"each class: {error}"
         ) from error
+    unknown = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+    if unknown.size:
+        ids = _row_ids(proportions) or range(len(values))
+        others = f", and of {unknown.size - 1} more," if unknown.size > 1 else ""
+        raise ValueError(
+            f"{argument} must be a table of proportions, and the row of bag "
+            f"{ids[unknown[0]]!r}{others} contains NaN or infinity: leave out bags whose "
+            "proportions are not known."
+        )
     if values.ndim != 1:
         return np.asarray(values)
     wrong = np.flatnonzero((values < -SUM_TOLERANCE) | (values > 1 + SUM_TOLERANCE))

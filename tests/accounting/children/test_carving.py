@@ -77,7 +77,7 @@ def test_closing_gives_back_what_was_not_spent(whole):
     with pytest.raises(ValueError, match="was closed"):
         team.release(GNMax(sigma=1e4), VOTES)
     assert amount(whole) == pytest.approx(full - spent, rel=1e-9)
-    with pytest.raises(ValueError, match="is a child already"):
+    with pytest.raises(ValueError, match="was closed, for good"):
         whole.child("team", epsilon=0.1)
     replay(Ledger.open(whole.ledger))
 

@@ -73,7 +73,7 @@ def instance_ratios(
 ) -> Floats:
     n_classes = len(classes)
     if bag_ids is not None:
-        bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances)
+        bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances, argument="ratios")
         return np.maximum(by_bag.reorder_classes(classes).values, 0)[bag]
     names: Sequence[Hashable] | None = None
     table: object = ratios

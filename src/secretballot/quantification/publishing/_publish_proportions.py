@@ -14,6 +14,7 @@ from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, 
 from secretballot._base._numbers import check_integer, check_number, check_pair, quoted
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
+from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._proportions import GaussianProportions, Proportions
 from secretballot.quantification._bag_types import Floats, Integers
@@ -78,7 +79,8 @@ default="auto"
         out both statements. It protects a label of an owner, not all labels of one.
     share : float, dict of str to float or "rest", default=None
         In place of `epsilon` and `delta`: the most that this release may cost, as a part of the
-        whole budget of `accountant`; ``"rest"``: all that is left.
+        whole budget of `accountant`; ``"rest"``: all that is left. At order infinity it gets what
+        is left of delta, if that is less: Laplace noise needs none.
     random_state : int, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
@@ -136,6 +138,11 @@ default="auto"
     if share is not None:
         scope = answer_scope(budget, None, share)
         amount = _pair_of_share(budget, scope)
+        if not amount[1] and mechanism in ("gaussian", "dirichlet"):
+            raise BudgetExceededError(
+                f"mechanism={mechanism!r} takes a delta, and none is left of the budget. Nothing "
+                "was published or spent; mechanism='laplace' takes none."
+            )
     smallest = int(sizes.min())
     if promise * len(labels) > smallest:
         raise ValueError(
@@ -272,16 +279,29 @@ def _check_amount(
 
 def _pair_of_share(budget: PrivacyAccountant, scope: Scope) -> tuple[float, float]:
     """Compute the epsilon and the delta of a scope that takes a part of a budget."""
-    remaining = budget.remaining()
-    parts, levels = [1.0], budget.levels
+    remaining, levels = budget.remaining(), budget.levels
+    parts, epsilons, deltas_left = [1.0], list[float](), list[float]()
     for level in levels:
         report = remaining[level.name] if isinstance(remaining, dict) else remaining
         share = scope.share_of(level.name)
-        parts.append(1.0 if share is None else share / report.share)
+        if share is not None and share <= WORTH_SPENDING:
+            raise BudgetExceededError(
+                f"share={share!r} is too small: under {WORTH_SPENDING:g} of a budget, noise drowns "
+                "every answer. Nothing was published or spent; give a larger share."
+            )
+        if report.amount <= WORTH_SPENDING * level.amount:
+            raise BudgetExceededError(f"Nothing was published or spent: {USED_UP}")
+        amount = report.amount if share is None else min(share * level.amount, report.amount)
+        parts.append(amount / report.amount)
+        epsilons.append(less_rounding(amount, 1))
+        deltas_left.append(report.delta if report.delta > WORTH_SPENDING * level.delta else 0.0)
+    if levels[0].order == math.inf:
+        # What is left of epsilon is of use without a delta, for Laplace noise.
+        epsilon = min(epsilons)
+        shares = (epsilon / level.epsilon * level.delta for level in levels)
+        return epsilon, min(*shares, *deltas_left)
     cap = budget.epsilon_per_fit(share=min(parts))
     epsilon = min(cap.values()) if isinstance(cap, dict) else cap
-    if levels[0].order == math.inf:
-        return epsilon, min(epsilon / level.epsilon * level.delta for level in levels)
     return epsilon, levels[0].delta - levels[0].approximation_delta
 
 
