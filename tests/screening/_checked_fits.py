@@ -33,8 +33,12 @@ def in_thousands(rows):
     return rows / 1000
 
 
+def released(accountant):
+    return [entry for entry in accountant.entries() if entry.is_release]
+
+
 def measured(accountant):
-    return [each for each in accountant.entries() if "measured" in json.loads(each.note)]
+    return [each for each in released(accountant) if "measured" in json.loads(each.note)]
 
 
 class Stopped(Exception):

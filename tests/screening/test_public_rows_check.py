@@ -17,6 +17,7 @@ from tests.screening._checked_fits import (
     in_thousands,
     linear,
     measured,
+    released,
     teachers,
 )
 
@@ -40,7 +41,7 @@ def test_other_units_are_refused_before_the_fit_is_paid_for(make, order):
     )
     with pytest.raises(ValueError, match=message):
         make(accountant).fit(in_days(rows), np.tile(Y, 3), X_public=PublicData(POOL[:30]))
-    (entry,) = accountant.entries()
+    (entry,) = released(accountant)
     assert json.loads(entry.note)["measured"] == "rows outside of the public rows"
     assert 0 < accountant.spent().share <= 0.01
 
@@ -52,7 +53,7 @@ def test_a_pipeline_step_that_skips_public_rows_is_found(make):
     name = f"{steps.steps[-1][0]}__X_public"
     with pytest.raises(ValueError, match="X_public does not match X.*the same steps of a Pipeline"):
         steps.fit(X, Y, **{name: PublicData(POOL[:30])})
-    assert len(accountant.entries()) == 1
+    assert len(released(accountant)) == 1
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
@@ -207,7 +208,7 @@ def test_a_column_of_misfits_is_refused_before_the_fit_is_paid_for(make, cells, 
     accountant = PrivacyAccountant(1.0, 1e-5)
     with pytest.raises(ValueError, match="X_public does not match X.*The column is 'age'"):
         make(accountant).fit(rows, Y, X_public=PublicData(pool))
-    assert len(measured(accountant)) == len(accountant.entries()) == 1
+    assert len(measured(accountant)) == len(released(accountant)) == 1
     assert accountant.spent().share <= 0.01
 
 
@@ -225,7 +226,7 @@ def test_categories_that_no_public_row_shows_are_refused(make, missing, kind):
     accountant = PrivacyAccountant(1.0, 1e-5)
     with pytest.raises(ValueError, match="X_public does not match X.*The column is 'job'"):
         make(accountant).fit(rows, Y, X_public=PublicData(pool))
-    assert len(accountant.entries()) == 1
+    assert len(released(accountant)) == 1
 
 
 def test_an_array_of_misfits_is_refused():

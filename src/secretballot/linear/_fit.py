@@ -208,12 +208,12 @@ def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> 
 def _releasing(run: Run, task: EstimatorTask) -> Callable[[str, Floats], Floats]:
     """Return the release of a round's sums."""
 
-    def release(name: str, sums: Floats) -> Floats:
+    def draw(name: str, sums: Floats) -> Floats:
         outcome = run.release(name, sums.reshape(1, -1))
         task.advance("round")
         return np.asarray(outcome).reshape(sums.shape)
 
-    return release
+    return draw
 
 
 def _rounds(

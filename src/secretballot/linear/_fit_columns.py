@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import quoted
+from secretballot._base._objects import cached_property
 from secretballot._base._sklearn_compat import _check_monotonic_cst, _num_samples
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._public_rows import warn_categories_left_out
