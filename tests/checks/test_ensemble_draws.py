@@ -56,6 +56,7 @@ def test_draws_are_the_labels_of_all_queries():
 
 
 @pytest.mark.filterwarnings("ignore:mechanism=.* would answer, and rightly")
+@pytest.mark.filterwarnings("ignore:threshold=.* is out of reach")
 def test_labels_that_are_not_released_are_outcomes_too():
     mechanism = ConfidentGNMax(sigma=1.0, sigma_threshold=1.0, threshold=100.0)
     draw = ensemble_draws(ensemble(mechanism=mechanism), [[1.0]])

@@ -216,7 +216,7 @@ def test_scores_of_neighbouring_data_differ_little():
     ).fit(ROWS, Y, X_public=PublicData(POOL))
 
     def ask(score, rows):
-        score(rows, Y, sigma=20.0)
+        score(rows, Y, sigma=5.0)
         return budget.asked
 
     for score in (ensemble.score_private, ensemble.confusion_private):

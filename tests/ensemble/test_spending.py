@@ -57,6 +57,7 @@ def test_predict_private(ensemble, private, public):
     assert ensemble.accountant.spent().n_rows == 30
 
 
+@pytest.mark.filterwarnings("ignore:threshold=.* is out of reach")
 def test_refused_rows_are_marked(ensemble, private, public):
     mechanism = ConfidentGNMax(sigma=5, sigma_threshold=5, threshold=1e6)
     ensemble.set_params(mechanism=mechanism, student=None).fit(*private)

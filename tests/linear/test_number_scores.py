@@ -154,7 +154,7 @@ def test_neighbours_move_exact_sums_by_no_more_than_is_charged(unit, planted, mo
     for age, target in FAR:
         rows, y = X[:600].copy(), Y[:600].copy()
         rows.iloc[moved, 0], y[moved] = age, target
-        one.score_private(rows, y, owners=ids, sigma=4.0)
+        one.score_private(rows, y, owners=ids, sigma=1.0)
         sums.append([Fraction(each) for each in accountant.counted.ravel().tolist()])
     worst = (
         max(sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) for pair in combinations(sums, 2))

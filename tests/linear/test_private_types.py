@@ -113,6 +113,7 @@ def test_columns_are_matched_by_name():
     assert furthest(*runs) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*are none of its declared categories")
 def test_a_category_that_no_public_row_shows_is_left_out_or_declared():
     kind = pd.CategoricalDtype(["cook", "HIV", "pilot"])
     pool = POOL.assign(job=POOL["job"].astype(kind))

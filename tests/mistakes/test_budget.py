@@ -154,7 +154,7 @@ MISTAKES = (
     Mistake("a price and no budget", "accountant=", lambda _: logistic(None).price_fit(650, POOL)),
     Mistake(
         "a price without rows or bounds",
-        "Pass the public rows, or bounds=",
+        "Pass the public rows, or name the columns: bounds=",
         lambda a: logistic(a).price_fit(650),
     ),
     Mistake(

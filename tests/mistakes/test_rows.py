@@ -41,7 +41,7 @@ MISTAKES = (
         r"not a list of 4 cells. Of dicts make a data frame, pandas.DataFrame\(X\)",
         data={"X": TABLE.to_dict("records")},
     ),
-    Mistake("private rows as PublicData", "X is of type PublicData", data={"X": PublicData(X)}),
+    Mistake("private rows as PublicData", "X is PublicData", data={"X": PublicData(X)}),
     Mistake("a masked array", "X is a masked array.*Leave them out", data={"X": np.ma.array(X)}),
     Mistake(
         "a cube",

@@ -409,7 +409,7 @@ def test_the_view_names_columns_and_levels():
     ("arguments", "message"),
     [
         ({"q": 0.0}, "least and the largest"),
-        ({"q": []}, "between 0 and 1"),
+        ({"q": []}, "must be one number, or one list of levels"),
         ({"q": [0.5, np.nan]}, "between 0 and 1"),
         ({"bounds": (1, 0)}, "low below high"),
         ({"bounds": {"x": (0, 1)}}, "no column of numbers"),

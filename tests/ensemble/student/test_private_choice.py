@@ -170,7 +170,7 @@ def furthest():
     fitted = [Fussy().fit(X, y), KNeighborsClassifier(3).fit(X, y)]
     students = [PublicStudent(each, np.array([0, 1]), {}) for each in fitted]
     candidates = [choose_calls(each, "predict", RowSchema.of(X)) for each in students]
-    accountant = SimpleNamespace(unit="owner", relation="replace")
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="owner")
     target = ClassTarget(np.array([0, 1]))
 
     def counts(X, y):
