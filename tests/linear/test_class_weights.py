@@ -75,7 +75,9 @@ def test_balanced_weights_are_those_of_the_rates_that_a_model_expects(target, n_
     np.testing.assert_allclose(model.class_weight_, 1 / (n_classes * rates), rtol=0.1)
     if n_classes == 2:
         private_rates = np.bincount(RARE[:N]) / N
-        np.testing.assert_allclose(model.class_weight_, 1 / (2 * private_rates), rtol=0.2)
+        # The rates that a model of scaled columns expects are some 13 % too small here.
+        rtol = 0.15 if features == "additive" else 0.2
+        np.testing.assert_allclose(model.class_weight_, 1 / (2 * private_rates), rtol=rtol)
 
 
 @pytest.mark.parametrize("features", ["additive", "linear"])

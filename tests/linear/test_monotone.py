@@ -247,7 +247,7 @@ def test_a_true_constraint_takes_noise_away():
     (X, number), (pool, _), (test, answers) = rows(2_500, 0), rows(300, 1), rows(2_000, 2)
     y = number + np.random.default_rng(3).normal(size=len(X))
     errors = []
-    for cst, seed in itertools.product((None, [1, -1, 0, 0]), range(4)):
+    for cst, seed in itertools.product((None, [1, -1, 0, 0]), range(12)):
         model = NUMBERS(
             target_bounds=(-6, 6),
             n_bins=16,
@@ -260,8 +260,8 @@ def test_a_true_constraint_takes_noise_away():
         model.fit(X, y, X_public=PublicData(pool))
         errors.append(np.mean((model.predict(test) - answers) ** 2))
     # No number is frequent, so that noise and features are the same.
-    assert (np.array(errors[4:]) < errors[:4]).all()
-    assert np.mean(np.divide(errors[4:], errors[:4])) < 0.95
+    assert (np.array(errors[12:]) < errors[:12]).all()
+    assert np.mean(np.divide(errors[12:], errors[:12])) < 0.9
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,14 @@ def table(size, n_rows=20_000, seed=0):
     return X, y, p
 
 
-def fitted(X, y, epsilon=4.0, features="additive", **given):
+def fitted(X, y, epsilon=4.0, features="additive", random_state=0, **given):
     """Return a model of the rows that are neither public nor test rows."""
     return PrivateLogisticRegression(
         features,
         classes=[0, 1, 2],
         accountant=PrivacyAccountant(epsilon, 1e-5),
         check_public_rows=False,
-        random_state=0,
+        random_state=random_state,
         **given,
     ).fit(X[: -N_PUBLIC - N_TEST], y[: -N_PUBLIC - N_TEST], X_public=PublicData(X[-N_PUBLIC:]))
 
@@ -59,24 +59,27 @@ def unscaled(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("features", "size"),
+    ("features", "size", "n_fits"),
     [
-        ("additive", 1.0),
-        ("additive", 3.0),
-        ("linear", 1.0),
-        ("linear", 3.0),
-        pytest.param("kernel", 1.0, marks=pytest.mark.slow),
-        ("kernel", 3.0),
+        ("additive", 1.0, 1),
+        ("additive", 3.0, 1),
+        ("linear", 1.0, 1),
+        ("linear", 3.0, 1),
+        pytest.param("kernel", 1.0, 3, marks=pytest.mark.slow),
+        ("kernel", 3.0, 1),
     ],
 )
-def test_largest_probabilities_are_calibrated(features, size, unscaled):
+def test_largest_probabilities_are_calibrated(features, size, n_fits, unscaled):
     X, y, _ = table(size)
     X_test, answers = held_out(X), held_out(y)
     gaps = []
     for fit in (fitted, unscaled):
-        p = fit(X, y, features=features).predict_proba(X_test)
-        gaps.append(p.max(axis=1).mean() - np.mean(p.argmax(axis=1) == answers))
-    assert abs(gaps[0]) < 0.04  # of kernels .032 to .036, whatever the noise
+        gap = 0.0
+        for seed in range(n_fits):
+            p = fit(X, y, features=features, random_state=seed).predict_proba(X_test)
+            gap += p.max(axis=1).mean() - np.mean(p.argmax(axis=1) == answers)
+        gaps.append(gap / n_fits)
+    assert abs(gaps[0]) < 0.035
     assert abs(gaps[0]) < abs(gaps[1]) + 0.005
 
 

@@ -181,12 +181,16 @@ def _people_outside(
     Targets beyond their bounds count as a column.
     """
     columns, response = data.columns, data.response
+    categories = columns.categories
     if X_public is None:
-        return data.private.totals_undeclared(columns.bounds, columns.categories, response)
+        bounds = columns.bounds
+        return data.private.totals(
+            lambda rows: rows.totals_undeclared(bounds, categories, response)
+        )
     shown = public_rows(X_public, None)
     if columns.choice.is_named:
         shown = columns.choice.select(shown, "X_public")
-    return data.private.totals_outside(shown, columns.categories, columns.names, response)
+    return data.private.totals(lambda rows: rows.totals_outside(shown, categories, response))
 
 
 def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> AdditiveBins:

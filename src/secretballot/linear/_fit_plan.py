@@ -83,9 +83,8 @@ def plan_fit(
     directions: NDArray[np.int8],
 ) -> FitPlan:
     """Plan all releases of a fit; ValueError if it has too many columns."""
-    accountant, scope = settings.accountant, settings.scope
     if columns.X_public is not None:
-        _check_number(settings, columns.n_public)
+        _check_public_rows(settings, columns.n_public)
     features: FeatureMap
     if settings.kind == "additive":
         is_smooth = response.is_smooth
@@ -97,7 +96,7 @@ def plan_fit(
     _check_memory(columns, features, n_pairs)
 
     check = PublicRowsCheck.of(
-        settings, population.n_units, columns.X_public, scope, response.target_bounds
+        settings, population.n_units, columns.X_public, settings.scope, response.target_bounds
     )
     releases = check.planned()
     bounds = bounds_of_numbers(settings, columns, size.n_bins, is_smooth=response.is_smooth)
@@ -118,18 +117,22 @@ def plan_fit(
                 note={"measured": "quantiles", **population.note},
             )
         )
+
+    def sums(n_rows: int, share: float) -> VectorSum:
+        return settings.accountant.calibrate(
+            lambda sigma: scaled_sum(sigma, population.weight),
+            n_rows=n_rows,
+            scope=settings.scope,
+            share=share,
+        )
+
     pairs = []
     if n_pairs:
         left -= _PAIR_SHARE
         pairs.append(
             PlannedRelease(
                 name="pairs",
-                mechanism=accountant.calibrate(
-                    lambda sigma: scaled_sum(sigma, population.weight),
-                    n_rows=1,
-                    scope=scope,
-                    share=_PAIR_SHARE,
-                ),
+                mechanism=sums(1, _PAIR_SHARE),
                 n_rows=1,
                 share=_PAIR_SHARE,
                 reads="the same for all pairs of columns",
@@ -137,18 +140,10 @@ def plan_fit(
             )
         )
 
-    def sums(n_rows: int) -> VectorSum:
-        return accountant.calibrate(
-            lambda sigma: scaled_sum(sigma, population.weight),
-            n_rows=n_rows,
-            scope=scope,
-            share=left,
-        )
-
     n_sums = 1 + size.n_rounds + n_pilot
     asks_ranks = columns.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
-        noise = sums(n_sums + 1).sigma * features.norm
+        noise = sums(n_sums + 1, left).sigma * features.norm
         n_columns, n_public = len(features.columns), columns.n_public
         ratio = rank_error_ratio(noise, n_columns, population.total, n_public)
         asks_ranks = ratio < response.largest_rank_error
@@ -156,7 +151,7 @@ def plan_fit(
     releases.append(
         PlannedRelease(
             name="sums",
-            mechanism=sums(n_sums),
+            mechanism=sums(n_sums, left),
             n_rows=n_sums,
             share=left,
             reads="residuals times features, one vector a person and round",
@@ -212,7 +207,7 @@ def _count_pilot_rounds(
     return n_pilot
 
 
-def _check_number(settings: Settings, n_public: int) -> None:
+def _check_public_rows(settings: Settings, n_public: int) -> None:
     """Refuse too few public rows, and warn of few for features of whole rows."""
     if n_public < FEWEST_PUBLIC_ROWS:
         raise ValueError(

@@ -17,7 +17,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._base._errors import GIVE_BUDGET
-from secretballot._base._numbers import check_integer, number_of_rows
 from secretballot._base._progress import Progress
 from secretballot._base._sklearn_compat import (
     CallbackSupportMixin,
@@ -44,7 +43,7 @@ from secretballot.linear._fit_input import check_public_table
 from secretballot.linear._fit_plan import plan_linear_fit, price_linear_fit
 from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
 from secretballot.linear._unknown_cells import UnknownCells
-from secretballot.measures._fit_price import FitPrice, FitPriceMethods
+from secretballot.measures._fit_price import FitPrice, FitPriceMethods, fitted_rows
 from secretballot.measures._score_methods import PrivatePredictor
 from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
@@ -187,11 +186,7 @@ class LinearModel(
         """
         settings = self._settings()
         accountant = settings.accountant
-        n = number_of_rows("n", n, accountant.unit)
-        check_integer("n", n, per_level=True)
-        check_integer("n_fits", n_fits)
-        if n_labels is not None:
-            check_integer("n_labels", n_labels, least=2)
+        n = fitted_rows(n, n_fits, n_labels, accountant.unit)
         if n_fits > 1:
             epsilon = accountant.epsilon_per_fit(n_fits)
             settings = replace(settings, epsilon=epsilon, scope=accountant.scope(epsilon))

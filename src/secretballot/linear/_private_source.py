@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TypeVar
@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, vstack
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.linear._additive_bins import AdditiveBins, PairedBins
-from secretballot.linear._columns import ColumnChoice
+from secretballot.linear._columns import Categories, ColumnChoice
 from secretballot.linear._design import FeatureMap, Floats
 from secretballot.linear._private_sums import (
     BinnedResiduals,
@@ -222,6 +222,8 @@ def _store_cells(
 
 
 T = TypeVar("T")
+#: Function from rows in memory to numbers of people, by column.
+Counts = Callable[["TableSource"], dict[Hashable, float]]
 
 
 class PrivateSource(ABC):
@@ -240,29 +242,8 @@ class PrivateSource(ABC):
         """Sum the votes for the ranks of a grid."""
 
     @abstractmethod
-    def totals_outside(
-        self,
-        X_public: ArrayLike,
-        categories: Mapping[Hashable, Sequence[Hashable]] | None,
-        columns: Collection[Hashable],
-        response: Response,
-    ) -> dict[Hashable, float]:
-        """Count the people whose cells are outside of the public ones, for each column.
-
-        Targets beyond their bounds count as a column.
-        """
-
-    @abstractmethod
-    def totals_undeclared(
-        self,
-        bounds: Bounds,
-        categories: Mapping[Hashable, Sequence[Hashable]],
-        response: Response,
-    ) -> dict[Hashable, float]:
-        """Count the people whose cells are not what was declared, for each column.
-
-        Targets beyond their bounds count as a column.
-        """
+    def totals(self, count: Counts) -> dict[Hashable, float]:
+        """Add up counts of people, by column; a function of rows in memory makes them."""
 
     @abstractmethod
     def warn_misfits(self) -> None:
@@ -314,26 +295,27 @@ class TableSource(PrivateSource):
         columns = [read_numbers(cells[name]) for name in grid.names]
         return grid.sums(columns, self.shares, n_people)
 
+    def totals(self, count: Counts) -> dict[Hashable, float]:
+        return count(self)
+
     def totals_outside(
-        self,
-        X_public: ArrayLike,
-        categories: Mapping[Hashable, Sequence[Hashable]] | None,
-        columns: Collection[Hashable],
-        response: Response,
+        self, X_public: ArrayLike, categories: Categories, response: Response
     ) -> dict[Hashable, float]:
-        totals = totals_outside(self.X, X_public, self.people, categories, columns)
-        return totals | self.targets_beyond(response)
+        """Count the people whose cells are outside of the public ones, by column.
+
+        Targets beyond their bounds count as a column.
+        """
+        totals = totals_outside(self.X, X_public, self.people, categories, self.names)
+        return totals | self._targets_beyond(response)
 
     def totals_undeclared(
-        self,
-        bounds: Bounds,
-        categories: Mapping[Hashable, Sequence[Hashable]],
-        response: Response,
+        self, bounds: Bounds, categories: Categories, response: Response
     ) -> dict[Hashable, float]:
+        """Count the people whose cells are not what was declared, by column, and targets."""
         masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
-        return people_outside(self.people, masks) | self.targets_beyond(response)
+        return people_outside(self.people, masks) | self._targets_beyond(response)
 
-    def targets_beyond(self, response: Response) -> dict[Hashable, float]:
+    def _targets_beyond(self, response: Response) -> dict[Hashable, float]:
         beyond = response.beyond_bounds(self.targets)
         return {} if beyond is None else people_outside(self.people, [(TARGETS, beyond)])
 
@@ -409,24 +391,11 @@ class PartSource(PrivateSource):
         sums = self._map(lambda source: source.rank_sums(grid, n_people))
         return np.asarray(sum(sums))
 
-    def totals_outside(
-        self,
-        X_public: ArrayLike,
-        categories: Mapping[Hashable, Sequence[Hashable]] | None,
-        columns: Collection[Hashable],
-        response: Response,
-    ) -> dict[Hashable, float]:
-        return self._add_up(
-            lambda source: source.totals_outside(X_public, categories, columns, response)
-        )
-
-    def totals_undeclared(
-        self,
-        bounds: Bounds,
-        categories: Mapping[Hashable, Sequence[Hashable]],
-        response: Response,
-    ) -> dict[Hashable, float]:
-        return self._add_up(lambda source: source.totals_undeclared(bounds, categories, response))
+    def totals(self, count: Counts) -> dict[Hashable, float]:
+        sums = Counter[Hashable]()
+        for part in self._map(count):
+            sums.update(part)
+        return dict(sums)
 
     def warn_misfits(self) -> None:
         n_rows = sum(self._n_rows)
@@ -434,14 +403,6 @@ class PartSource(PrivateSource):
 
     def close(self) -> None:
         self.buckets.delete()
-
-    def _add_up(
-        self, totals: Callable[[TableSource], dict[Hashable, float]]
-    ) -> dict[Hashable, float]:
-        sums = Counter[Hashable]()
-        for part in self._map(totals):
-            sums.update(part)
-        return dict(sums)
 
     def _map(self, function: Callable[[TableSource], T]) -> list[T]:
         reader = self.reader

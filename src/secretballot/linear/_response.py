@@ -28,7 +28,7 @@ _LENGTH_ROUNDING, _SUM_ROUNDING = 2.0**-40, 2.0**-50
 
 
 def scaled_sum(sigma: float, weight: float | Mapping[str, float]) -> VectorSum:
-    """Return the mechanism of sums of vectors that are scaled so that no two are 2 apart."""
+    """Return the mechanism of sums of scaled vectors, whose distances are at most 2."""
     return VectorSum(sigma=sigma, norm=_DIAMETER, diameter=_DIAMETER, weight=weight)
 
 

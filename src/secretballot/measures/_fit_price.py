@@ -184,12 +184,8 @@ class FitPriceMethods(ABC):
         """
         if self.accountant is None:
             raise ValueError(f"accountant=None: a price is a share of a budget. {GIVE_BUDGET}")
-        n = number_of_rows("n", n, self.accountant.unit)
+        n = fitted_rows(n, n_fits, n_labels, self.accountant.unit)
         n_scored = number_of_rows("n_scored", n_scored, self.accountant.unit)
-        check_integer("n", n, per_level=True)
-        check_integer("n_fits", n_fits)
-        if n_labels is not None:
-            check_integer("n_labels", n_labels, least=2)
         if n_scored is None:
             n_scored = sum(n.values()) if isinstance(n, Mapping) else n
         check_integer("n_scored", n_scored)
@@ -213,6 +209,18 @@ class FitPriceMethods(ABC):
         self, accountant: PrivacyAccountant, n: int
     ) -> ScorePrice | RegressionScorePrice:
         return price_score(accountant, n)
+
+
+def fitted_rows(
+    n: int | Mapping[str, int], n_fits: int, n_labels: int | None, unit: str
+) -> int | Mapping[str, int]:
+    """Return the number of rows, or owners, of a fit that is planned; check the other numbers."""
+    n = number_of_rows("n", n, unit)
+    check_integer("n", n, per_level=True)
+    check_integer("n_fits", n_fits)
+    if n_labels is not None:
+        check_integer("n_labels", n_labels, least=2)
+    return n
 
 
 def price_of_fits(
