@@ -53,7 +53,7 @@ class PlannedRelease:
 
 @dataclass(frozen=True)
 class ReleasePlan(Shown):
-    """All releases of a fit, in order. It prints as a table.
+    """All releases of a fit, in order; ``plan[name]`` is one of them. It prints as a table.
 
     Attributes
     ----------

@@ -97,12 +97,16 @@ class LinearModel(
     def _answer_reader(self) -> AnswerReader:
         """Return the parameters that say what is learned of a row."""
 
-    def _settings(self, *, is_copy: bool = False) -> Settings:
+    def _budget(self) -> PrivacyAccountant:
         if self.accountant is None:
             raise ValueError(
                 "accountant=None: nothing is learned from private rows without a budget. "
                 f"{GIVE_BUDGET}"
             )
+        return self.accountant
+
+    def _settings(self, *, is_copy: bool = False) -> Settings:
+        accountant = self._budget()
         return Settings(
             features=self.features,
             columns=self.columns,
@@ -117,14 +121,14 @@ class LinearModel(
             epsilon=self.epsilon,
             check_public_rows=self.check_public_rows,
             rows_per_call=self.rows_per_call,
-            accountant=self.accountant,
-            scope=self.accountant.scope(self.epsilon),
+            accountant=accountant,
+            scope=accountant.scope(self.epsilon),
             is_copy=is_copy,
         )
 
     @with_callbacks
     def _run_fit(self, arguments: FitArguments) -> FittedModel:
-        self._settings()  # without an accountant no copy is told to name a part of its budget
+        self._budget()  # without one no copy is told to name its part
         settings = self._settings(is_copy=check_copy(self))
         self._scope = settings.scope
         return run_fit(
@@ -136,7 +140,7 @@ class LinearModel(
         )
 
     def _validated(self, X: ArrayLike, name: str) -> ArrayLike:
-        """Keep the names of a table's columns; check its cells if it has a name, and is public."""
+        """Keep the names of a table's columns; check the cells of public rows, which have a name."""
         if name:
             return self._checked_table(X, name, reset=True)
         validate_data(self, X, reset=True, skip_check_array=True)
