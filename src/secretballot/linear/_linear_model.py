@@ -140,7 +140,7 @@ class LinearModel(
         )
 
     def _validated(self, X: ArrayLike, name: str) -> ArrayLike:
-        """Keep the names of a table's columns; check the cells of public rows, which have a name."""
+        """Keep the names of columns; check the cells of public rows, which `name` names."""
         if name:
             return self._checked_table(X, name, reset=True)
         validate_data(self, X, reset=True, skip_check_array=True)
