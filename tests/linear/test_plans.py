@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.naive_bayes import GaussianNB
 from tests.accounting._planned_entries import check_entries
 from tests.distributed._parts import OWNER, TARGET, public_rows, split, table
 
@@ -14,6 +15,7 @@ from secretballot import (
     PrivacyAccountant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivateTeacherEnsemble,
     PublicData,
 )
 from secretballot.accounting import BudgetExceededError
@@ -151,6 +153,50 @@ def test_a_fit_that_would_be_refused_has_no_plan():
         model.set_params(accountant=PrivacyAccountant(1.0, 1e-5)).plan_fit(10_000, POOL[:1])
     with pytest.raises(ValueError, match="accountant=None"):
         clone(model).set_params(accountant=None).plan_fit(100, POOL)
+
+
+WRONG = {
+    "features": "spline",
+    "rounds": "many",
+    "n_bins": 1,
+    "interactions": -1,
+    "class_weight": {"yes": 2.0},
+    "label_rate": 0.3,
+    "accountant": "mine",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_parameters_that_a_fit_refuses_have_no_plan(name):
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
+    model.set_params(**{name: WRONG[name]})
+    for ask in (model.plan_fit, model.price_fit):
+        with pytest.raises(ValueError, match=name):
+            ask(len(X), POOL)
+
+
+def test_labels_that_a_fit_refuses_have_no_plan():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
+    with pytest.raises(ValueError, match="2 labels that are present or absent"):
+        model.plan_fit(len(X), POOL, n_labels=2)
+    model.set_params(classes=[[0, 1]] * 2)
+    plan = model.plan_fit(len(X), POOL)
+    assert plan == model.set_params(classes=None).plan_fit(len(X), POOL, n_labels=2)
+    with pytest.raises(ValueError, match="class_weight"):
+        model.set_params(class_weight="balanced").plan_fit(len(X), POOL, n_labels=2)
+    teachers = PrivateTeacherEnsemble(GaussianNB(), classes=[0, 1], accountant=accountant)
+    with pytest.raises(ValueError, match="2 labels that are present or absent"):
+        teachers.price_fit(len(X), POOL, n_labels=2)
+
+
+def test_epsilon_is_what_each_of_several_fits_takes():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant, epsilon=0.5)
+    plan = model.plan_fit(len(X), POOL, n_fits=3)
+    assert plan == model.plan_fit(len(X), POOL) == model.price_fit(len(X), POOL, n_fits=3).plan
+    assert plan.price(accountant) < 0.05
 
 
 def test_a_check_that_refuses_gives_the_rest_back():

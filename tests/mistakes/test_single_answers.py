@@ -199,6 +199,16 @@ def test_public_data_as_private_rows(call):
     assert not accountant.entries()
 
 
+@pytest.mark.parametrize("ask", ["score_private", "confusion_private"])
+def test_public_data_as_rows_to_score(ask):
+    model = logistic(budget(epsilon=4.0), epsilon=3.5).fit(X, LABELS, X_public=POOL)
+    n_entries = len(model.accountant.entries())
+    for rows, labels in ((POOL, LABELS), (X, PublicData(LABELS))):
+        with pytest.raises(TypeError, match="is PublicData.*as they are"):
+            getattr(model, ask)(rows, labels, share=0.05)
+    assert len(model.accountant.entries()) == n_entries
+
+
 NO_BUDGET = {
     "score_private": lambda a: score_private(a, LABELS, LABELS, share=0.1),
     "confusion_private": lambda a: confusion(a, LABELS, LABELS, share=0.1),

@@ -189,6 +189,7 @@ class BudgetHandle:
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         span = pricing.span(int(n_rows))
         if check_left:
+            self._ledger.check_open()
             charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
         else:
             charges = dict(pricing.unchecked_price(span))
@@ -232,6 +233,7 @@ class BudgetHandle:
         n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         _check_share(share)
+        self._ledger.check_open()
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_headroom(totals)
@@ -303,6 +305,7 @@ class BudgetHandle:
         BudgetExceededError
             If less is left, of the budget of any level.
         """
+        self._ledger.check_open()
         check_left(self._ledger.budget, self._ledger.totals(), scope, is_copy)
 
     @property

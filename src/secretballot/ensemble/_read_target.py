@@ -158,17 +158,9 @@ def _check_no_sets(y: Any) -> None:
 def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, bool]:
     """Return the target of checked labels, and whether its classes were learned from them."""
     if y.ndim == 2:
-        declared = _declared_labels(classes)
-        if classes is not None and (declared is None or declared.n_labels != y.shape[1]):
-            table = "y.toarray()" if issparse(y) else "numpy.asarray(y)"
-            shown = listed_classes(np.array(classes, dtype=object))
-            raise ValueError(
-                f"classes={shown} is not what y has, {y.shape[1]} labels that are present or "
-                f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}. "
-                "If each row has one class (a one-hot table), pass "
-                f"numpy.take(names, {table}.argmax(axis=1)), where names lists the class of each "
-                "column of y."
-            )
+        check_label_classes(
+            classes, y.shape[1], "y.toarray()" if issparse(y) else "numpy.asarray(y)"
+        )
         # The number of columns of y is public, as its number of rows is.
         return LabelTarget(y.shape[1]), False
     names = learned_classes(y) if classes is None else declared_classes(classes)
@@ -176,12 +168,29 @@ def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, 
     return ClassTarget(names), classes is None
 
 
+def check_label_classes(
+    classes: ArrayLike | None, n_labels: int, table: str = "numpy.asarray(y)"
+) -> None:
+    """Refuse classes that are not those of so many labels; `table` is the array of y, in words."""
+    declared = declared_labels(classes)
+    if classes is not None and (declared is None or declared.n_labels != n_labels):
+        shown = listed_classes(np.array(classes, dtype=object))
+        raise ValueError(
+            f"classes={shown} is not what y has, {n_labels} labels that are present or "
+            f"absent; leave it out, or give classes=[[0, 1]] * {n_labels}. "
+            "If each row has one class (a one-hot table), pass "
+            f"numpy.take(names, {table}.argmax(axis=1)), where names lists the class of each "
+            "column of y."
+        )
+
+
 def declared_target(classes: ArrayLike | None, n_labels: int | None) -> Target:
     """Return the target of declared classes, or of a number of labels; by default two classes."""
     if n_labels is not None:
+        check_label_classes(classes, n_labels)
         return LabelTarget(n_labels)
     names = [0, 1] if classes is None else classes
-    return _declared_labels(names) or ClassTarget(declared_classes(names))
+    return declared_labels(names) or ClassTarget(declared_classes(names))
 
 
 def target_of_parties(parties: Sequence[Teacher], classes: ArrayLike | None) -> tuple[Target, bool]:
@@ -212,7 +221,7 @@ def _classes_of(party: Teacher) -> Any:
     return list(classes) if several and classes is not None else classes
 
 
-def _declared_labels(classes: ArrayLike | None) -> LabelTarget | None:
+def declared_labels(classes: ArrayLike | None) -> LabelTarget | None:
     """Return the target of ``[[0, 1], [0, 1], ...]``; None for other classes."""
     try:
         table = np.asarray(classes)

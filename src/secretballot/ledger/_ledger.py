@@ -37,6 +37,7 @@ from secretballot.ledger._transaction import (
     Chain,
     Transaction,
     check_no_original,
+    closed_child,
     copy_fault,
     lacks_entry,
 )
@@ -250,6 +251,9 @@ class Ledger:
             pass
         return totals
 
+    def check_open(self) -> None:
+        """Refuse a child budget that was closed; the whole budget never is."""
+
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
         return self._ask(lambda rows: reservation_entries(rows, id))
@@ -440,6 +444,10 @@ class ChildLedger(Ledger):
 
     def state(self) -> ChildTotals:
         return self.root.totals().children[self.child_name]
+
+    def check_open(self) -> None:
+        if self.state().is_closed:
+            raise closed_child(self.child_name)
 
     def transact(
         self,

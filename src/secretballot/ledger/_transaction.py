@@ -94,6 +94,14 @@ class Chain:
     totals: Totals
 
 
+def closed_child(name: str) -> ValueError:
+    """Return the error about a child budget that was closed."""
+    return ValueError(
+        f"the child budget {name!r} was closed, and what was left of it given back. "
+        "Nothing was released or recorded."
+    )
+
+
 @dataclass
 class Transaction:
     """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
@@ -116,10 +124,7 @@ class Transaction:
         """Return the transaction as one of a child budget, whose entries are the child's."""
         state = self._chain.totals.children.get(child)
         if state is None or state.is_closed:
-            raise ValueError(
-                f"the child budget {child!r} was closed, and what was left of it given back. "
-                "Nothing was released or recorded."
-            )
+            raise closed_child(child)
         if budget != state.grant.budget(self._budget):
             raise LedgerError(
                 f"the child budget {child!r} has other limits than this handle, which was pickled "

@@ -55,7 +55,7 @@ from secretballot.tables._rowwise import RowAnswers
 class LinearModel(
     BudgetReportMixin, FitPriceMethods, CopiedMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
+    """Base class: features of rows, a plan of releases, coefficients with errors."""
 
     features: str | TransformerMixin
     columns: ArrayLike | None
@@ -172,7 +172,8 @@ class LinearModel(
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows, as for `fit`.
         n_fits : int, default=1
-            Fits that are to follow, of which each takes an equal part of what is left.
+            Fits that are to follow, of which each takes an equal part of what is left, unless
+            `epsilon` says what a fit takes.
         n_labels : int, default=None
             Number of labels, where a row has several.
 
@@ -188,10 +189,11 @@ class LinearModel(
         ValueError
             If an argument is invalid, or there is no accountant.
         """
+        self._validate_params()
         settings = self._settings()
         accountant = settings.accountant
         n = fitted_rows(n, n_fits, n_labels, accountant.unit)
-        if n_fits > 1:
+        if n_fits > 1 and self.epsilon is None:
             epsilon = accountant.epsilon_per_fit(n_fits)
             settings = replace(settings, epsilon=epsilon, scope=accountant.scope(epsilon))
         return plan_linear_fit(settings, n, X_public, n_labels)

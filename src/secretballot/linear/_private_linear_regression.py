@@ -145,8 +145,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
 
     Notes
     -----
-    All rounds are one reservation: their whole price is recorded before the first, and a fit that
-    is interrupted is refunded what was not drawn.
+    `plan_fit` lists all releases. They are paid for before the first is drawn, and a fit that ends
+    early is refunded what was not drawn.
 
     Clipping makes effects those of a centre that outliers hardly move (Huber's [1]_), not of the
     mean. With additive features the intercept is one of the mean: it follows from the rounds that

@@ -171,9 +171,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
 
     Notes
     -----
-    All rounds are one reservation: their whole price is recorded before the first, and a fit that
-    is interrupted is refunded what was not drawn. Adaptive Gaussian releases compose exactly [1]_:
-    in the default budget a fit costs the sum of its rounds' mu^2.
+    `plan_fit` lists all releases. They are paid for before the first is drawn, and a fit that ends
+    early is refunded what was not drawn. Adaptive Gaussian releases compose exactly [1]_: in the
+    default budget a fit costs the sum of their mu^2.
 
     With two classes, residuals are divided by their largest possible length at the probabilities of
     the row. So vectors of all rows have the same largest length, and residuals still have mean 0

@@ -14,7 +14,12 @@ from secretballot._base._numbers import check_number, quoted
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._private_labels import declared_classes, learned_classes
-from secretballot.ensemble._read_target import check_targets, target_of_data
+from secretballot.ensemble._read_target import (
+    check_label_classes,
+    check_targets,
+    declared_labels,
+    target_of_data,
+)
 from secretballot.ledger._budget import Scope
 from secretballot.linear._classes import ClassResponse
 from secretballot.linear._design import Floats
@@ -99,15 +104,22 @@ class ClassReader(AnswerReader):
 
     def without_rows(self, n_labels: int | None) -> ClassifierResponse:
         """Return the response of declared classes, two by default, or of a number of labels."""
+        declared = declared_labels(self.classes)
+        if n_labels is None and declared is not None:
+            n_labels = declared.n_labels
         if n_labels is not None:
+            check_class_weight(self.class_weight, None)
+            check_label_classes(self.classes, n_labels)
             return self._labels(n_labels)
+        self._check_no_label_settings("without n_labels= a plan is of")
         classes = np.arange(2) if self.classes is None else declared_classes(self.classes)
+        if self.classes is not None:
+            check_class_weight(self.class_weight, classes)
         return ClassResponse(classes, classes_learned=False)
 
     def of_columns(self, y: str | list[str]) -> ClassifierResponse:
         if not isinstance(y, str):
-            check_class_weight(self.class_weight, None)
-            return self._labels(len(y))
+            return self.without_rows(len(y))
         if self.classes is None:
             raise ValueError(
                 "classes=None: the classes of rows in parts are not read from them. Pass "
@@ -117,14 +129,14 @@ class ClassReader(AnswerReader):
         check_class_weight(self.class_weight, declared_classes(self.classes))
         return self.without_rows(None)
 
-    def _check_no_label_settings(self) -> None:
+    def _check_no_label_settings(self, target: str = "y has") -> None:
         defaults = {"label_rate": None, "label_threshold": 0.5}
         for name, default in defaults.items():
             value = getattr(self, name)
             if np.any(np.asarray(value) != default):
                 raise ValueError(
-                    f"{name}={quoted(value)} is for several labels a row, and y has one class a "
-                    "row. Leave it out; class_weight= moves the predictions of classes."
+                    f"{name}={quoted(value)} is for several labels a row, and {target} one "
+                    "class a row. Leave it out; class_weight= moves the predictions of classes."
                 )
 
     def _labels(self, n_labels: int) -> LabelResponse:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError
 from secretballot._base._numbers import check_integer, number_of_rows
+from secretballot._base._sklearn_compat import ShortParameterErrors
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
@@ -136,7 +137,7 @@ class FitPrice(Shown):
         return f"Too little would be left for a score: {call}, share={part:g}) leaves enough."
 
 
-class FitPriceMethods(ABC):
+class FitPriceMethods(ShortParameterErrors, ABC):
     """The price of an estimator's fit, as a method."""
 
     accountant: PrivacyAccountant | None
@@ -182,6 +183,7 @@ class FitPriceMethods(ABC):
         ValueError
             If an argument is invalid, or there is no accountant.
         """
+        self._validate_params()
         if self.accountant is None:
             raise ValueError(f"accountant=None: a price is a share of a budget. {GIVE_BUDGET}")
         n = fitted_rows(n, n_fits, n_labels, self.accountant.unit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._numbers import check_no_public_data
 from secretballot._base._sklearn_compat import ShortParameterErrors, _num_samples
 from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
@@ -116,6 +117,8 @@ class ScoreMethods(ShortParameterErrors):
             _warn_slow(predictor, rows_per_call, None)
             names = [str(name) for name in schema.names]
             return PartScores.of(X, names, predict, predictor.note, predictor.cells)
+        for name, rows in {"X": X, "y": y}.items():
+            check_no_public_data(name, rows)
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         if y is None:

@@ -76,6 +76,12 @@ def test_closing_gives_back_what_was_not_spent(whole):
         team.close()
     with pytest.raises(ValueError, match="was closed"):
         team.release(GNMax(sigma=1e4), VOTES)
+    model = PrivateLogisticRegression(classes=[0, 1], bounds=[(-1, 1)], accountant=team)
+    for ask in (model.plan_fit, model.price_fit):
+        with pytest.raises(ValueError, match="'team' was closed"):
+            ask(10_000)
+    with pytest.raises(ValueError, match="'team' was closed"):
+        team.price(GNMax(sigma=1e4), 1)
     assert amount(whole) == pytest.approx(full - spent, rel=1e-9)
     with pytest.raises(ValueError, match="was closed, for good"):
         whole.child("team", epsilon=0.1)
