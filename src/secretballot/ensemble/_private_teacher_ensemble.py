@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._errors import restored_on_failure, warn
 from secretballot._base._sklearn_compat import (
+    N_JOBS,
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -212,11 +213,7 @@ class PrivateTeacherEnsemble(
         "classes": ["array-like", None],
         "categories": [dict, None],
         "accountant": [PrivacyAccountant, None],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
