@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._errors import NOT_FOR_PUBLICATION, TEXT_ERROR, marked_errors
 from secretballot._base._numbers import log_probabilities
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._statement import PrivacyStatement
@@ -143,7 +143,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             if cause is not None and str(cause).startswith(_OF_COLUMNS):
                 with column_remedies(self, X):
                     raise cause from None
-            if "could not convert string" not in str(error):
+            if TEXT_ERROR not in str(error):
                 raise
             raise ValueError(
                 "X holds texts in a column of numbers. Leave such rows out, or ask the ensemble, "
