@@ -40,7 +40,10 @@ def test_a_collaboration_has_a_list_of_parties(parties):
         (("h0", AGREEMENT, ASKED), r"agreement=<ndarray of shape \(4, 5\)> must come from agree"),
         (("h0", None, AGREEMENT), "X is of type NoneType, which is no table of rows"),
         (("h0", 5, AGREEMENT), "X is of type int, which is no table of rows"),
-        (("h0", PublicData(ASKED), AGREEMENT), "X is PublicData: pass its rows themselves"),
+        (
+            ("h0", PublicData(ASKED), AGREEMENT),
+            "X is PublicData.*rows to predict are given as they",
+        ),
         (("h0", ASKED[:, :3], AGREEMENT), "has 3 features, but party 'h0' is expecting 5"),
     ],
 )

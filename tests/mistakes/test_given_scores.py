@@ -152,8 +152,10 @@ def test_a_confusion_of_predictions_that_are_none_of_the_classes(others):
 
 def test_a_confusion_of_labels_that_are_none_of_the_classes():
     accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match="most labels in y_true are none of the classes"):
+    with pytest.raises(ValueError, match="most labels in y_true are none of the cla") as error:
         confusion(accountant, Y + 5, Y, share=0.1)
+    assert "the model" not in str(error.value)
+    assert "of fit" not in str(error.value)
     with pytest.raises(ValueError, match="y_true contains NaN or None"):
         confusion(accountant, Y.where(Y.index != 3), Y, share=0.1)
     with pytest.raises(ValueError, match="y_true holds numbers with fractions, and confusion_priv"):

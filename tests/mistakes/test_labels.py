@@ -252,7 +252,7 @@ def test_the_remedy_of_times_as_numbers(kind):
 )
 def test_a_score_of_other_labels(fitted, score, y):
     before = len(fitted.accountant.entries())
-    with pytest.raises(ValueError, match="most labels in y are none of .*Give labels as those of"):
+    with pytest.raises(ValueError, match="most labels in y are none of .*Give labels in the words"):
         getattr(fitted, score)(X, y, share=0.05)
     assert len(fitted.accountant.entries()) == before
 

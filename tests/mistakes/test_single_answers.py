@@ -121,12 +121,29 @@ def test_numbers_of_so_few_rows(n, share):
     assert not accountant.entries()
 
 
-def test_numbers_of_few_rows_by_method():
+@pytest.mark.parametrize(
+    ("make", "y", "ask", "message"),
+    [
+        (
+            numbers,
+            TARGETS,
+            lambda model: model.score_private(X, TARGETS, epsilon=0.02),
+            "too large for .*standard deviation",
+        ),
+        (
+            logistic,
+            LABELS,
+            lambda model: model.confusion_private(X, LABELS, sigma=150),
+            "2 classes.*score_private",
+        ),
+    ],
+)
+def test_few_rows_by_method(make, y, ask, message):
     accountant = budget(epsilon=4.0)
-    model = numbers(accountant, epsilon=3.0).fit(X, TARGETS, X_public=POOL)
+    model = make(accountant, epsilon=3.0).fit(X, y, X_public=POOL)
     n_entries = len(accountant.entries())
-    with pytest.raises(ValueError, match=r"too large for .*standard deviation"):
-        model.score_private(X, TARGETS, epsilon=0.02)
+    with pytest.raises(ValueError, match=message):
+        ask(model)
     assert len(accountant.entries()) == n_entries
 
 
@@ -146,15 +163,6 @@ def test_a_confusion_matrix_of_many_classes():
     with pytest.raises(ValueError, match=r"500 classes.*larger.*fewer classes.*score_private"):
         confusion_private(accountant, labels, labels, classes=names, share=0.02)
     assert not accountant.entries()
-
-
-def test_a_confusion_matrix_of_few_rows_by_method():
-    accountant = budget(epsilon=4.0)
-    model = logistic(accountant, epsilon=3.5).fit(X, LABELS, X_public=POOL)
-    n_entries = len(accountant.entries())
-    with pytest.raises(ValueError, match=r"2 classes.*score_private"):
-        model.confusion_private(X, LABELS, sigma=150)
-    assert len(accountant.entries()) == n_entries
 
 
 @pytest.mark.parametrize("kind", ["texts", "infinite"])

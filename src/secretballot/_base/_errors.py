@@ -55,6 +55,10 @@ class PrivacyLeakWarning(UserWarning):
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
 
 
+#: Words of NumPy's error about texts that are no numbers, which quotes one.
+TEXT_ERROR = "could not convert string"
+
+
 @contextmanager
 def marked_errors(name: str) -> Iterator[None]:
     """Raise what fails on private values, called `name`, as a marked ValueError that lists none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
@@ -19,6 +20,13 @@ from sklearn.utils.validation import _check_monotonic_cst, _num_samples
 from secretballot._base._numbers import quoted
 
 Method = TypeVar("Method", bound=Callable[..., object])
+
+#: Constraint of the parameter `n_jobs`: joblib takes no 0.
+N_JOBS: list[object] = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+    None,
+]
 
 try:
     # scikit-learn >= 1.9
@@ -79,6 +87,7 @@ def unfitted(estimator: BaseEstimator) -> BaseEstimator:
 
 
 __all__ = [
+    "N_JOBS",
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",

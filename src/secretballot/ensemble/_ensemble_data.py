@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_parties, is_parties, shared_features
+from secretballot.ensemble._frozen_parties import check_parties, learners_of, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
 from secretballot.ensemble._private_labels import encode
@@ -255,7 +255,7 @@ def read_pool(
     if X is not None:
         check_table_kinds(X, pool)
     check_pool(ensemble.estimator, pool, "X_public")
-    for learner in ensemble.estimator if is_parties(ensemble.estimator) else [ensemble.estimator]:
+    for learner in learners_of(ensemble.estimator):
         check_text_reader(learner, pool, "X_public", "estimator")
     names = column_names(pool)
     for name in ensemble.categories or ():

@@ -22,6 +22,11 @@ def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Tea
     return isinstance(estimator, list | tuple)
 
 
+def learners_of(estimator: Learner | Sequence[Teacher]) -> list[Any]:
+    """Return the parties, or the one learner of all teachers, as a list."""
+    return list(estimator) if is_parties(estimator) else [estimator]
+
+
 def check_classifier(name: str, learner: object) -> None:
     """Refuse a class, an object that is no estimator, and one that predicts no classes."""
     if isinstance(learner, type):

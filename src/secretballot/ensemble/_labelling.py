@@ -152,8 +152,8 @@ class Labelling:
         )
         if not in_fit and ensemble.reservation is None and not withhold:
             price = accountant.price(calibrated, n_queries, n_columns=n_columns, scope=self.scope)
-            share = max(by_level(price).values())
-            warn_costly_rows(make, sigma, plan, n_columns, n_queries, share)
+            price_share = max(by_level(price).values())
+            warn_costly_rows(make, sigma, plan, n_columns, n_queries, price_share)
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
 

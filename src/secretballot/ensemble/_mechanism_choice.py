@@ -13,7 +13,7 @@ from secretballot.accounting._reservations import Reservation
 from secretballot.costs._groups import level_cost
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import is_parties
+from secretballot.ensemble._frozen_parties import learners_of
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teachers
 from secretballot.ensemble.individual import Plan
@@ -95,7 +95,7 @@ def check_mechanism(
         return
     # Without probabilities all votes would be cast by rule. (Teachers that saw one set of labels
     # have them nevertheless, so that something may be answered.)
-    for teacher in estimator if is_parties(estimator) else [estimator]:
+    for teacher in learners_of(estimator):
         if not hasattr(teacher, "predict_proba"):
             raise ValueError(
                 f"mechanism={mechanism!r} cuts probabilities (ballot_threshold), and estimator="

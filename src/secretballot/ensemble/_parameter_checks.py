@@ -10,7 +10,12 @@ from sklearn.utils import ClassifierTags, Tags, get_tags
 from secretballot._base._errors import warn
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, Teacher
-from secretballot.ensemble._frozen_parties import check_learner, check_parties, is_parties
+from secretballot.ensemble._frozen_parties import (
+    check_learner,
+    check_parties,
+    is_parties,
+    learners_of,
+)
 from secretballot.ensemble.individual import Individualization, Levels
 from secretballot.mechanisms._base import Mechanism
 
@@ -88,7 +93,7 @@ def combine_tags(
     tags: Tags, estimator: Learner | Sequence[Teacher], student: Learner | None
 ) -> Tags:
     """Return the tags of an ensemble: a classifier if it has a student; inputs all parts take."""
-    teachers = list(estimator) if is_parties(estimator) else [estimator]
+    teachers = learners_of(estimator)
     learners = teachers if student is None else [*teachers, student]
     # Parameters are checked in fit; until then they may be anything.
     parts = [get_tags(learner) for learner in learners if hasattr(learner, "__sklearn_tags__")]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._errors import restored_on_failure, warn
 from secretballot._base._sklearn_compat import (
+    N_JOBS,
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -108,11 +109,10 @@ class PrivateTeacherEnsemble(
         None: the whole remaining budget. In a grid search each candidate and fold is a fit.
     reservation : Reservation or int, default=None
         Rows that are paid for in advance. An integer is the number of rows for `predict_private`
-        that each fit pays for together with its pool, as one plan; so many that noise would drown
-        unanimous votes are refused. A `Reservation` from
-        `accountant.reserve` is shared: all fits with it, such as those of a search, draw their
-        labels from it and charge nothing more. If `mechanism` is None, that of the reservation is
-        used.
+        that each fit pays for together with its pool, as one plan. A number at which noise would
+        drown unanimous votes is refused. A `Reservation` from `accountant.reserve` is shared: all
+        fits with it, such as those of a search, draw their labels from it and charge nothing more.
+        If `mechanism` is None, that of the reservation is used.
     check_public_rows : bool, default=True
         Whether to check, by one noisy count, that the public rows match the private ones. If most
         private rows lie outside of the public range or categories of a column (other units, other
@@ -212,11 +212,7 @@ class PrivateTeacherEnsemble(
         "classes": ["array-like", None],
         "categories": [dict, None],
         "accountant": [PrivacyAccountant, None],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }

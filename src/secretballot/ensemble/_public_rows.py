@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import is_parties
+from secretballot.ensemble._frozen_parties import learners_of
 from secretballot.tables._fitted_columns import validate_columns
 from secretballot.tables._frames import check_names, check_table, dense_columns
 from secretballot.tables._row_schema import RowSchema
@@ -130,7 +130,7 @@ def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> No
     """Refuse an empty table of public rows, and values that no teacher takes."""
     if _num_samples(X) == 0:
         raise ValueError(f"{name} has 0 rows; give at least one.")
-    check_values(X, list(estimator) if is_parties(estimator) else [estimator], name)
+    check_values(X, learners_of(estimator), name)
 
 
 def matching_rows(estimator: BaseEstimator, X: Rows, name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._base._errors import NOT_FOR_PUBLICATION, TEXT_ERROR, warn
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import visible
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
@@ -115,7 +115,7 @@ class Failures:
             )
 
     def _text_remedy(self, X: Rows | None, public: bool, n_rows: int | None) -> str:
-        if "could not convert string" in self._first_error:
+        if TEXT_ERROR in self._first_error:
             return text_remedy(X, public=public)
         pruned = any(text in self._first_error for text in ("than min_df", "After pruning"))
         return few_texts_remedy(n_rows) if pruned else ""

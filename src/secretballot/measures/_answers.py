@@ -17,15 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_no_public_data, check_unmasked
+from secretballot._base._numbers import check_no_public_data, check_unmasked, listed_classes
 from secretballot.tables._cells import missing_cells
 
 #: Largest share of labels that are no classes without a warning.
 _FEW_FOREIGN = 0.01
 #: Effect of such labels, and the remedy.
 _FOREIGN = (
-    "An accuracy counts them as wrong answers, and recalls leave them out. Give labels as those of "
-    "fit."
+    "An accuracy counts them as wrong answers, and recalls leave them out. Give labels in the "
+    "words and codes of these classes."
 )
 
 
@@ -81,10 +81,10 @@ def check_known_predictions(
     They are coded or spelt otherwise. Beside a single label any prediction may be wrong honestly.
     Labels are those in `y_true`, or the classes of a confusion matrix.
     """
-    known = _as_table(y_true if classes is None else classes, "y_true").ravel()
+    labels = _as_table(y_true if classes is None else classes, "y_true").ravel()
     cells = _as_table(y_pred, "y_pred").ravel()
-    n, n_foreign = len(cells), int((codes_of(cells, known) < 0).sum())
-    is_single = len(_codes(known)) < 2 and classes is None
+    n, n_foreign = len(cells), int((codes_of(cells, labels) < 0).sum())
+    is_single = len(_codes(labels)) < 2 and classes is None
     what = (
         "in y_pred are none of the labels in y_true, and count as wrong answers. Give both in the "
         "same words and codes."
@@ -158,13 +158,13 @@ def check_foreign_labels(
     for n_foreign, names in zip(n_others, classes, strict=False):
         if 2 * n_foreign > n_rows:
             raise ValueError(
-                f"most labels in {name} are none of the classes {names.tolist()!r} that the model "
-                f"predicts. {_FOREIGN} Nothing was spent. {NOT_FOR_PUBLICATION}"
+                f"most labels in {name} are none of the classes {listed_classes(names)}. "
+                f"{_FOREIGN} Nothing was spent. {NOT_FOR_PUBLICATION}"
             )
         if n_foreign > _FEW_FOREIGN * n_rows:
             warn(
                 f"{n_foreign:,} of {n_rows:,} labels in {name} are none of the classes "
-                f"{names.tolist()!r} that the model predicts. {_FOREIGN} {NOT_FOR_PUBLICATION}"
+                f"{listed_classes(names)}. {_FOREIGN} {NOT_FOR_PUBLICATION}"
             )
 
 

@@ -12,7 +12,7 @@ from secretballot.ledger._budget import Scope
 from secretballot.measures._number_columns import RankSums
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._noisy_count import (
-    MOST_SHARE,
+    MOST_BUDGET_SHARE,
     release_largest_count,
     share_after,
     share_of,
@@ -47,7 +47,7 @@ class BoundsCheck:
         for noise_share in _NOISE_SHARES:
             sigma = min(noise_share * n, _MOST_NOISE)
             share = share_of(accountant, NoisyCounts(sigma=sigma), scope)
-            if share <= MOST_SHARE:
+            if share <= MOST_BUDGET_SHARE:
                 return cls(n, sigma, share)
         return cls(n, None, 0.0)
 
@@ -103,5 +103,5 @@ class BoundsCheck:
 
     def __str__(self) -> str:
         if self.sigma is None:
-            return f"bounds not checked: it would cost more than {MOST_SHARE:.0%}"
+            return f"bounds not checked: it would cost more than {MOST_BUDGET_SHARE:.0%}"
         return f"bounds checked for {self.share:.2g} of the cost"

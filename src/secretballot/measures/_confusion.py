@@ -174,7 +174,7 @@ def confusion_private(
     BudgetExceededError
         If it doesn't fit the remaining budget; nothing is spent.
     ValueError
-        As for `score_private`, or if the noise would hide every recall of so many classes.
+        As for `score_private`, or if the noise would hide the recalls of all classes.
 
     Examples
     --------

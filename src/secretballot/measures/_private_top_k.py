@@ -160,8 +160,8 @@ def private_top_k(
     Warns
     -----
     UserWarning
-        If the noise is above all counts that so many people add up to, before it is paid. Of
-        totals the number of people is not known: items of fewer people than
+        Before anything is paid, if the noise is above the largest count that the people can add
+        up to. Of totals the number of people is not known: items of fewer people than
         ``mechanism.hidden_count`` are named by chance, or not at all.
 
     See Also
@@ -421,7 +421,7 @@ def _check_suitable(
 
 
 def _warn_noise(mechanism: TopK, items: ItemCounts, unit: str) -> None:
-    """Warn, before it is paid, of noise above all counts that so many people can add up to."""
+    """Warn, before anything is paid, of noise above the largest count that the people allow."""
     if items.n_people is None:
         return
     most = items.n_people * mechanism.contribution

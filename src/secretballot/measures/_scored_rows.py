@@ -30,7 +30,7 @@ Predict = Callable[[ArrayLike], ArrayLike]
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Counts of cells that a model can't read, or does not know; it holds nothing private."""
+    """Count of cells that a model can't read, or does not know; it holds nothing private."""
 
     count: Callable[[ArrayLike], Floats]  # of rows with the columns of the model
     warn: Callable[[Floats], None]  # by the counts of all rows

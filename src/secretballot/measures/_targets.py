@@ -19,7 +19,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "M": (datetime.date, np.datetime64),
     "m": (datetime.timedelta, np.timedelta64),
 }
-#: What a column of times holds, and its numbers of days, for a column of any library.
+#: Noun for a column of times, and code for its numbers of days, by NumPy's letter; "P": periods.
 _DAYS = {
     "M": (
         "dates",
@@ -71,7 +71,11 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
     kind = kind or cells.dtype.kind
     if kind == "O":
         present = [cell for cell in np.ravel(cells) if not is_missing(cell)]
-        kinds = [of for of, types in _TYPES.items() if any(isinstance(c, types) for c in present)]
+        kinds = [
+            letter
+            for letter, types in _TYPES.items()
+            if any(isinstance(cell, types) for cell in present)
+        ]
         kind = next(iter(kinds), kind)
         if any(hasattr(cell, "start_time") for cell in present):
             kind = "P"

@@ -19,10 +19,8 @@ from secretballot.accounting._calibration import noise_builder
 from secretballot.accounting._protocol import RandomState, is_seeded
 from secretballot.accounting._report import PrivacySpent
 from secretballot.ensemble._mechanism_choice import check_votes_on
-from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import as_rows
 from secretballot.ensemble.advice import check_noise
-from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms._base import Mechanism
 from secretballot.parties._aggregator import TrustedAggregator, Voters
 from secretballot.parties._agreement import Agreement, shown_names
@@ -208,32 +206,47 @@ class Collaboration:
             mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters
         )
         poorest = max(mechanisms, key=lambda name: noise_scale(mechanisms[name]))
-        accountant = self.parties[poorest].accountant
-        factor_of_epsilon = partial(epsilon_factor, accountant, accountant.scope())
         for names, group in group_columns(columns).items():
-            if len(names) < min_voters:
-                continue
-            # All vote but the heaviest, who asks.
-            lightest = sorted(names, key=agreement.weight)[: max(len(names) - 1, min_voters)]
-            plan = BallotPlan.of({name: agreement.weight(name) for name in lightest})
-
-            def vote(noise: float, plan: Plan = plan, group: Sequence[int] = group) -> Mechanism:
-                central = drawn_centrally(build(noise))
-                voiced = for_voters(central, plan.n_equal, plan.n_teachers)
-                n_labels = len(self.classes or self.labels or ())
-                return voiced if is_apart else for_columns(voiced, group, n_labels)
-
-            check_noise(
-                vote,
-                noise_scale(mechanism),
-                plan,
-                2 if is_apart else len(group),
-                n_rows,
-                learns=False,
-                voters="voters",
-                epsilon_factor=factor_of_epsilon,
-            )
+            if len(names) >= min_voters:
+                self._check_noise(agreement, build, names, group, n_rows, poorest)
         return agreement
+
+    def _check_noise(
+        self,
+        agreement: Agreement,
+        build: Callable[[float], Mechanism],
+        names: Sequence[str],
+        group: Sequence[int],
+        n_rows: int,
+        poorest: str,
+    ) -> None:
+        """Refuse noise that would drown even unanimous votes on a group of labels.
+
+        `names` know these labels, and the party `poorest` has the smallest budget.
+        """
+        # All vote but the heaviest, who asks.
+        n_voters = max(len(names) - 1, agreement.min_voters)
+        lightest = sorted(names, key=agreement.weight)[:n_voters]
+        plan = BallotPlan.of({name: agreement.weight(name) for name in lightest})
+        is_apart = votes_apart(agreement.mechanism, self.labels)
+        n_labels = len(self.classes or self.labels or ())
+        accountant = self.parties[poorest].accountant
+
+        def vote(noise: float) -> Mechanism:
+            central = drawn_centrally(build(noise))
+            mechanism = for_voters(central, plan.n_equal, plan.n_teachers)
+            return mechanism if is_apart else for_columns(mechanism, group, n_labels)
+
+        check_noise(
+            vote,
+            noise_scale(agreement.mechanism),
+            plan,
+            2 if is_apart else len(group),
+            n_rows,
+            learns=False,
+            voters="voters",
+            epsilon_factor=partial(epsilon_factor, accountant, accountant.scope()),
+        )
 
     def ask(
         self, asker: str | None, X: Table, agreement: Agreement, *, random_state: RandomState = None
@@ -373,7 +386,7 @@ class Collaboration:
                 f"agreement names the parties {list(agreement.parties)!r}, and {strangers!r} are "
                 "none of them; name all who may vote."
             )
-        if _num_samples(_rows_asked(X)) == 0:
+        if _num_samples(as_rows(X, "X")) == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
         if asker is not None:
             self.parties[asker].check_own_question(X)
@@ -381,13 +394,6 @@ class Collaboration:
     def __repr__(self) -> str:
         n, unit = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
         return f"<Collaboration: {len(self.parties)} parties vote on {n} {unit}>"
-
-
-def _rows_asked(X: Table) -> Table:
-    """Return rows that can be counted; refuse what holds none."""
-    if isinstance(X, PublicData):
-        raise TypeError("X is PublicData: pass its rows themselves, as a table.")
-    return as_rows(X, "X")
 
 
 def _check_make(make: object) -> None:

@@ -374,7 +374,7 @@ class Party:
         check_values(self._matching(X, name), [self.estimator], name)
 
     def check_own_question(self, X: Table) -> None:
-        """Refuse rows that its own model can't answer, as others' would vote by a public rule."""
+        """Refuse rows that the party's own model can't answer: others would vote by a rule."""
         self.check_asked(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

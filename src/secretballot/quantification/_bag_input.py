@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from secretballot._base._errors import TEXT_ERROR
 from secretballot._base._numbers import check_unmasked
 from secretballot.quantification._bag_types import (
     BagId,
@@ -99,7 +100,7 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
             table = dense_columns(bag)
             matrix = check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as error:
-            if is_about_texts(error):
+            if TEXT_ERROR in str(error):
                 raise ValueError(
                     f"bag {number} holds texts, and a bag is a table of numbers, with a row for "
                     "each instance. Begin with a step that reads them: PerBag(TableEncoder()) of "
@@ -126,18 +127,13 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
     return bags
 
 
-def is_about_texts(error: ValueError) -> bool:
-    """Return True for an error of NumPy about texts that are no numbers, which quotes one."""
-    return "could not convert string" in str(error)
-
-
 @contextmanager
 def no_texts() -> Iterator[None]:
     """Name the remedy for instances that hold texts, and quote none."""
     try:
         yield
     except ValueError as error:
-        if not is_about_texts(error):
+        if TEXT_ERROR not in str(error):
             raise
         raise ValueError(
             "X holds texts, and instances are rows of numbers. Encode them first, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import overload
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from secretballot._base._numbers import check_integer, check_number
-from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._base._sklearn_compat import N_JOBS, Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_input import stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -150,11 +150,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
         "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
         "group_effects": [StrOptions({"auto"}), "boolean"],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

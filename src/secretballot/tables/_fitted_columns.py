@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from secretballot.tables._frames import column_names
 
 #: Beginning of scikit-learn's error, which its common checks demand.
-_NAMES_DIFFER = "The feature names should match"
+NAMES_DIFFER = "The feature names should match"
 
 
 def validate_columns(estimator: Any, X: Any, name: str = "X", **check: Any) -> Any:
@@ -27,11 +27,11 @@ def column_remedies(estimator: Any, X: Any, name: str = "X") -> Iterator[None]:
         yield
     except ValueError as error:
         names = getattr(estimator, "feature_names_in_", None)
-        given = column_names(X)
+        table_names = column_names(X)
         message = str(error).rstrip()
-        if not message.startswith(_NAMES_DIFFER) or names is None or given is None:
+        if not message.startswith(NAMES_DIFFER) or names is None or table_names is None:
             raise
-        missing = [column for column in names.tolist() if column not in given]
+        missing = [column for column in names.tolist() if column not in table_names]
         remedy = (
             f"{name} lacks the columns {missing[:5]!r} of the fit: add them, or rename those that "
             "have other names."

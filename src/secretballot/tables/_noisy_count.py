@@ -13,7 +13,7 @@ from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._level_prices import by_level, price_of_all
 
 #: Largest share of the budget of a fit, or another release, that a check before it costs.
-MOST_SHARE = 0.01
+MOST_BUDGET_SHARE = 0.01
 #: Share of the budget that is kept for rounding.
 _ROUNDING_SHARE = 1e-6
 

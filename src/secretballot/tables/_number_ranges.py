@@ -21,9 +21,14 @@ Floats = NDArray[np.float64]
 #: Text of a number in labels.
 NumberText = Callable[[float], str]
 
-#: Fewest rows that are warned of, the share of their cells that are out of range, most rows that
-#: are compared, and most columns that a warning names.
-FEWEST_ROWS, MOST_SHARE, MOST_ROWS, MOST_WARNED = 20, 0.5, 2_000, 10
+#: Fewest rows that are warned of.
+FEWEST_ROWS = 20
+#: Largest share of a column's cells, out of range or not readable, without a warning.
+MOST_SHARE = 0.5
+#: Most rows that are compared.
+MOST_ROWS = 2_000
+#: Most columns that a warning names.
+MOST_WARNED = 10
 #: Largest probability that half of some rows are out of the range of public ones like them.
 _FALSE_ALARM = 1e-3
 
@@ -91,9 +96,9 @@ class NumberRanges:
         far = []
         for at in np.flatnonzero(shares > MOST_SHARE).tolist():
             text = date_text if self.is_date[at] else None
-            known = range_text(float(self.low[at]), float(self.high[at]), text)
+            public_range = range_text(float(self.low[at]), float(self.high[at]), text)
             name = at if self.names is None else self.names[at]
-            far.append(f"{name!r} ({percent(shares[at])} out of {known})")
+            far.append(f"{name!r} ({percent(shares[at])} out of {public_range})")
         if far:
             warn(
                 "most numbers of X are out of the range of the public rows, or the declared "

@@ -21,7 +21,7 @@ from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells_outside import cells_outside
 from secretballot.tables._noisy_count import (
-    MOST_SHARE,
+    MOST_BUDGET_SHARE,
     largest_count,
     release_largest_count,
     share_after,
@@ -114,8 +114,10 @@ class PublicRowsCheck:
                 return replace(check, skipped=few)
         sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
         share = share_of(estimator.accountant, NoisyCounts(sigma=sigma), scope)
-        if share > MOST_SHARE:
-            return replace(check, skipped=f"it would cost more than {MOST_SHARE:.0%} of the fit")
+        if share > MOST_BUDGET_SHARE:
+            return replace(
+                check, skipped=f"it would cost more than {MOST_BUDGET_SHARE:.0%} of the fit"
+            )
         return replace(check, sigma=sigma, share=share)
 
     @property
@@ -165,9 +167,6 @@ class PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
-        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
-        if self.target_bounds is not None:
-            measured += _TARGETS_NOTE
         noisy, column = release_largest_count(
             estimator.accountant,
             totals(),
@@ -182,6 +181,7 @@ class PublicRowsCheck:
         return self._judged(noisy, column)
 
     def _judged(self, noisy: float, column: Hashable) -> PublicRowsCheck:
+        """Return the check with its count; ValueError if it is over half of the people."""
         if noisy > self.n / 2:
             problem, remedy = _DECLARED_WORDS if self.is_declared else _PUBLIC_WORDS
             if column == TARGETS:

@@ -190,7 +190,7 @@ class RowSchema:
         return ReadRows(self._table(cells), misfits)
 
     def holds_texts(self, X: ArrayLike) -> bool:
-        """Return whether a column of public numbers has cells here that are none, such as texts."""
+        """Return True if a column of public numbers has other cells in X, such as texts."""
         if not (self.container and self.shape) or issparse(X) or container_kind(X) == "numbers":
             return False
         columns = self.match_columns(X)

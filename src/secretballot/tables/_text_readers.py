@@ -24,15 +24,15 @@ def check_text_reader(
     if name == "X_public" and len(columns) > 1:
         schemas = [ColumnSchema.of(*pair) for pair in zip(columns, columns_of(X), strict=True)]
         columns = [schema.name for schema in schemas if schema.kind == "text"] or columns
-    column, reader, given = columns[0], type(step).__name__, ""
+    column, reader, limit = columns[0], type(step).__name__, ""
     if most_words is not None:
-        given = f"{'n' if hasattr(step, 'n_features') else 'max'}_features={most_words}"
+        limit = f"{'n' if hasattr(step, 'n_features') else 'max'}_features={most_words}"
     frames = "Pass pandas.DataFrame({'text': X}), and the same of X_public. " if is_single else ""
     student = ", also in the student" if parameter == "estimator" else ""
     raise ValueError(
         f"{parameter} begins with {reader}, which reads one text a row, and rows of {name} are "
         f"{'to be ' if is_single else ''}those of a table. {frames}Let it read a column: "
-        f"make_column_transformer(({reader}({given}), {column!r})) of sklearn.compose, in place of "
+        f"make_column_transformer(({reader}({limit}), {column!r})) of sklearn.compose, in place of "
         f"{reader}{student}. Nothing was released or spent."
     )
 
@@ -44,5 +44,5 @@ def _text_reader(estimator: Any) -> Any:
         return None if callable(getattr(estimator, "analyzer", None)) else estimator
     steps = [step for _, step in getattr(estimator, "steps", ()) if hasattr(step, "fit")]
     parts = [part[1] for part in getattr(estimator, "transformer_list", ())]
-    found = (_text_reader(step) for step in [*steps[:1], *parts])
-    return next((step for step in found if step is not None), None)
+    readers = map(_text_reader, [*steps[:1], *parts])
+    return next((reader for reader in readers if reader is not None), None)

@@ -37,9 +37,12 @@ MIN_CLASS_SIGNAL = 1.5
 #: students of 60 classes kept a fifth of their accuracy; with 2.5, of 20 classes, half.
 ROWS_PER_CLASS = 2
 
-#: Share of the whole budget from which a call with few rows warns, if labels are right with this
-#: probability at a multiple of the noise.
-_LARGE_PART, _SURE, _MORE_NOISE = 0.1, 0.95, 4.0
+#: Share of the whole budget from which `predict_private` warns of costly rows.
+_LARGE_PART = 0.1
+#: Multiple of the noise that the warning suggests.
+_MORE_NOISE = 4.0
+#: Probability of a right label at that noise, from which on it warns.
+_SURE = 0.95
 #: Number of rows that covers a round of turns.
 _ROUND = 64
 

@@ -11,19 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
+from secretballot._base._errors import NOT_FOR_PUBLICATION, TEXT_ERROR, marked_errors
 from secretballot._base._numbers import log_probabilities
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
-from secretballot.tables._fitted_columns import column_remedies
+from secretballot.tables._fitted_columns import NAMES_DIFFER, column_remedies
 from secretballot.tables._number_ranges import NumberRanges
 from secretballot.tables._row_schema import FAR_WORDS
 
 #: Beginnings of errors that speak of columns, and show no cell.
-_OF_COLUMNS = ("X has ", "The feature names should match")
+_OF_COLUMNS = ("X has ", NAMES_DIFFER)
 
 
 class PublicStudent(ClassifierMixin, BaseEstimator):
@@ -143,7 +143,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             if cause is not None and str(cause).startswith(_OF_COLUMNS):
                 with column_remedies(self, X):
                     raise cause from None
-            if "could not convert string" not in str(error):
+            if TEXT_ERROR not in str(error):
                 raise
             raise ValueError(
                 "X holds texts in a column of numbers. Leave such rows out, or ask the ensemble, "

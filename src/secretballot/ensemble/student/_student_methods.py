@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,8 @@ NO_STUDENT = (
 )
 STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 
 class _StudentMethod:
     """Method that an ensemble has if its student has it.
@@ -61,6 +63,11 @@ class _StudentMethod:
             name = "predict_proba"
             getattr(vars(ensemble).get("student_", ensemble.student), name)
         return MethodType(self.method, ensemble)
+
+
+def _of_student(method: Method) -> Method:
+    """Return a method of the student, with its own type for checkers."""
+    return cast("Method", _StudentMethod(method))
 
 
 class StudentMethods:
@@ -135,7 +142,7 @@ class StudentMethods:
             return replace(schema, ranges=None).read_queries(table, warns=True)
         return table if schema is None else schema.order_frame(table)
 
-    @_StudentMethod
+    @_of_student
     def predict(self, X: Rows) -> NDArray[Any]:
         """Predict with the student. Free: it learned from released labels only.
 
@@ -151,7 +158,7 @@ class StudentMethods:
         self._check_student()
         return self.to_student().predict(self._student_rows(X))
 
-    @_StudentMethod
+    @_of_student
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict class probabilities with the student. Free.
 
@@ -167,7 +174,7 @@ class StudentMethods:
         self._check_student()
         return self.to_student().predict_proba(self._student_rows(X))
 
-    @_StudentMethod
+    @_of_student
     def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict logarithms of class probabilities with the student. Free.
 
@@ -181,7 +188,7 @@ class StudentMethods:
         """
         return log_probabilities(self.predict_proba(X))
 
-    @_StudentMethod
+    @_of_student
     def score(
         self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:

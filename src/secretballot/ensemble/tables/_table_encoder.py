@@ -133,15 +133,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns_of_fit(self, X: Rows) -> Rows:
         """Return the columns of the fit, by name; ensembles give rows in the order of X."""
-        names, given = self._names, column_names(X)
-        if names is None or given is None or list(range(len(given))) in (names, given):
+        names, table_names = self._names, column_names(X)
+        if names is None or table_names is None:
             return X
-        if missing := [name for name in names if name not in given]:
+        if list(range(len(table_names))) in (names, table_names):  # a frame made of an array
+            return X
+        if missing := [name for name in names if name not in table_names]:
             raise ValueError(
                 f"X lacks the columns {missing[:5]!r}, on which the encoder was fitted. Fit it on "
                 f"public rows without them: X_public.drop(columns={missing[:5]!r})."
             )
-        return cast("Rows", _safe_indexing(X, [given.index(name) for name in names], axis=1))
+        return cast("Rows", _safe_indexing(X, [table_names.index(name) for name in names], axis=1))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the features.
