@@ -1,4 +1,4 @@
-"""What a fit releases, in order, with names and prices: known before anything is spent."""
+"""Plan of the releases of a fit, in order: names, mechanisms and shares of what it may spend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How columns are read: kind, bins or categories, missing public cells, and notes of problems."""
+"""Readings of columns: kind, bins or categories, missing public cells, and notes of problems."""
 
 from __future__ import annotations
 

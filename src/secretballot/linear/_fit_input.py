@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from secretballot._base._errors import TEXT_ERROR
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
@@ -245,7 +246,7 @@ def check_public_table(
         )
         return checked
     except ValueError as error:
-        if "could not convert string to float" in str(error):
+        if TEXT_ERROR in str(error):
             raise ValueError(
                 f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "
                 f"frame, as pandas.DataFrame({name}).infer_objects() makes: its columns of texts "

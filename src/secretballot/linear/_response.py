@@ -1,4 +1,4 @@
-"""What a fit learns of a row, the plan of its rounds, and predictions of its scores."""
+"""Response of a fit (the part of a row that is learned), plan of its rounds, and predictions."""
 
 from __future__ import annotations
 
