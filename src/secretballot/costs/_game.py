@@ -62,7 +62,7 @@ class Play(Generic[M_co]):
         return 2 / np.pi * self.loss_scale**2
 
     def most_loss(self, n_moves: float) -> float:
-        """Bound the loss of `n_moves` moves, but for a probability of 1e-16; infinite if unknown."""
+        """Bound the loss of moves, but for a probability of 1e-16; infinite if unknown."""
         del n_moves
         return math.inf
 

@@ -201,7 +201,8 @@ def price_plan(
     -----
     The adversary chooses the data row by row, having seen all outcomes so far. No composition
     theorem and no conversion is involved: the worst case *is* the composition, adaptivity included.
-    Bounds on each row, and between grid points, err upwards. See the documentation, "The game".
+    Bounds on each row, and between grid points, err upwards. Rows with next to no noise are priced
+    as their noisy numbers. See the documentation, "The game".
 
     Examples
     --------
@@ -248,8 +249,8 @@ def price_law(
     return PlanPrice((value if n_answers is None else replace(value, values=value.values[-1]),))
 
 
-#: The most mu^2 of noisy numbers, and the largest shift, that games are played for: beyond, epsilons
-#: are hundreds, or a row reveals nearly everything.
+#: The most mu^2 of noisy numbers, and the largest shift, that games are played for. Beyond,
+#: epsilons are hundreds, or a row reveals nearly everything.
 _MOST_MU2, _LARGEST_SHIFT = 900.0, 5.0
 
 #: Nodes on either side, and largest loss, of the curve of noisy numbers.

@@ -101,7 +101,8 @@ def _price_end(law: Law, n_rows: int, fineness: Fineness) -> LongPlan:
     base, row = played.refund(), RowGame(law, fineness)
     span = row.span(n_rows + 1, _SPAN_FACTOR)
     pair = row.grid.final_value(*span)
-    pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
+    if base:
+        pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
     return LongPlan(played, base, PlanPrice((row.before(pair, n_rows + 1, span),)), n_more=0)
 
 
@@ -198,8 +199,8 @@ class PlanPiece:
     @cached_property
     def _is_played(self) -> bool:
         """True if a game is played; otherwise noisy numbers are charged, and refunded."""
-        # No game is needed for noisy vectors. Where it takes minutes it would save at most pi / 2 of
-        # a long plan's price.
+        # No game is needed for noisy vectors. Where it takes minutes it would save at most pi / 2
+        # of a long plan's price.
         if self.exact_cost is not None or self._is_slow or not self.noisy_numbers_mu2:
             return False
         return is_playable(self._plan.law, self._plan.n_rows)
