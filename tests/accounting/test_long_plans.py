@@ -8,7 +8,7 @@ from secretballot.accounting._report import replay
 from secretballot.costs import _split_plan
 from secretballot.costs._grid import FINE
 from secretballot.costs._split_plan import SplitPlan
-from secretballot.mechanisms import BinaryVoting
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax
 
 N_LABELS, N_ROWS = 12, 20
 
@@ -63,3 +63,16 @@ def test_rows_are_drawn_over_time_and_the_rest_comes_back_by_the_rule(tmp_path):
     accountant.settle(more)
     again = replay(PrivacyAccountant.open(tmp_path / "budget.ledger")._ledger)["everyone"]
     assert again.amount == accountant.spent().amount
+
+
+@pytest.mark.parametrize("away", [4.0, 8.0, 10.0, 40.0])
+def test_many_rows_that_are_never_answered_cost_at_most_their_noisy_numbers(away):
+    mechanism = ConfidentGNMax(sigma=40, sigma_threshold=40, threshold=30 + 40 * away, n_votes=30)
+    accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
+    costs = [accountant.price(mechanism, n_rows, n_columns=2) for n_rows in (100, 500)]
+    two_moves = ConfidentGNMax(sigma=40, sigma_threshold=40, threshold=30)
+    most = accountant.price(two_moves, 500, n_columns=2)
+    assert 0 < costs[0] <= costs[1] <= 1.6 * most
+    reservation = accountant.reserve(mechanism, 500, n_columns=2)
+    accountant.settle(reservation)
+    assert accountant.spent().share <= costs[1]

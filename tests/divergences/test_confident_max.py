@@ -160,3 +160,16 @@ def test_planted_errors_fall_below_brute_force(monkeypatch, planted):
         monkeypatch.setattr(ConfidentMax, "coordinates", coordinates)
     assert np.any(move.exact(votes)[:, order] < most * 0.99)
     assert _worst.__wrapped__(move, (FINITE[order],))[0] < worst * 0.99
+
+
+def test_very_many_ballots_of_one_person_are_bounded_by_two_moves():
+    many = replace(SMALL, sigma=3e6, sigma_threshold=4e6, threshold=8e6, n_votes=1.1e7)
+    many = replace(many, ballots=1_000_000)
+    bound = NoisyBit(scale=1.0, shift=many.bit_ratio).worst_case()
+    bound = bound + NoisyBit(scale=1.0, shift=many.vote_ratio).worst_case()
+    worst = many.worst_case()
+    assert (worst <= bound).all()
+    # At most what so many ballots cost that all move at once.
+    alone = replace(SMALL, sigma=3.0, sigma_threshold=4.0, threshold=8.0).worst_case()
+    assert (worst >= alone * (1 - 1e-3)).all()
+    np.testing.assert_array_equal(many.exact(np.array([[6e6, 5e6], [1e7, 1e6]])), [worst] * 2)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, end
 
+from secretballot.accounting import price_plan
 from secretballot.costs import ConfidentMax, NoisyBit, NoisyMax, Step, _confident_max
 from secretballot.costs._grid import FINE
 from secretballot.costs._price import price_law
+from secretballot.mechanisms import ConfidentGNMax
 
 SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
 
@@ -113,6 +115,49 @@ def test_far_gaps_are_their_thresholds(monkeypatch):
     _confident_max.confident_move.cache_clear()
     for epsilon in (0.1, 0.8):
         assert every.delta(epsilon) * 0.999 <= nearer.delta(epsilon) <= every.delta(epsilon) * 1.02
+
+
+@pytest.mark.parametrize("away", [-36.0, -8.0, 8.0, 12.0, 36.0])
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_threshold_far_from_the_votes(away, n_rows):
+    """Answers, or their absence, are too rare for the scale of a row's loss to set the grid."""
+    move = replace(WHOLE, threshold=WHOLE.n_votes + away * NOISE)
+    for epsilon in (0.2, 0.9):
+        least = enumerate_worst(move, n_rows, epsilon)
+        claimed = price_law(law(move), n_rows).delta(epsilon)
+        assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-12 * (away < 0)
+
+
+def test_an_unreachable_threshold_reveals_nothing():
+    mechanism = ConfidentGNMax(sigma=40, sigma_threshold=40, threshold=1e9, n_votes=250)
+    assert price_plan(mechanism, 100, n_columns=2).delta(0.0) < 1e-100
+
+
+@pytest.mark.parametrize("away", [2.0, 4.0, 5.0, 6.0])
+def test_rare_answers_cost_as_on_a_finer_grid(away):
+    move = replace(WHOLE, sigma=8.0, sigma_threshold=8.0, threshold=11.0 + away * 8.0)
+    price, finer = (price_law(law(move), 60, fine) for fine in (FINE, FINE.coarser(0.25)))
+    for epsilon in (0.0, 0.1, 0.3):
+        assert price.delta(epsilon) == pytest.approx(finer.delta(epsilon), rel=0.01)
+
+
+def test_more_pairs_of_neighbours_than_a_game_tries_leave_two_moves():
+    move = replace(WHOLE, sigma=2e6, sigma_threshold=3e6, n_votes=1e10, threshold=7e9, ballots=1000)
+    apart = (
+        Step("threshold", NoisyBit(scale=3e6, shift=1e3)),
+        Step("vote", NoisyMax(sigma=2e6, weight=1.0, ballots=1000, n_classes=2), after="threshold"),
+    )
+    claimed, bound = (price_law(steps, 3).delta(1e-4) for steps in (law(move), apart))
+    assert claimed == pytest.approx(bound, rel=1e-9)
+
+
+def test_pairs_are_counted_near_a_tie_alone():
+    # A vote of little noise decides all but a few of very many gaps.
+    move = replace(WHOLE, n_votes=1e12, threshold=5e11)
+    few = replace(WHOLE, n_votes=1e3, threshold=5e2)
+    assert price_law(law(move), 2).delta(0.3) == pytest.approx(
+        price_law(law(few), 2).delta(0.3), rel=1e-6
+    )
 
 
 def test_ballots_of_different_weights_leave_two_moves():

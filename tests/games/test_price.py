@@ -13,7 +13,7 @@ from secretballot.accounting import EVERYONE, BudgetExceededError
 from secretballot.costs import NoisyBit, Step
 from secretballot.costs._cost import Profile, gaussian_budget
 from secretballot.costs._noise import gaussian_delta
-from secretballot.costs._price import plan_rows, price_law, price_plan
+from secretballot.costs._price import plan_rows, price_law, price_law_cached, price_plan
 from secretballot.costs._split_plan import _estimate_share as estimate_share
 from secretballot.costs._threshold_search import least_plan_noise
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
@@ -66,6 +66,23 @@ def test_no_rows_cost_nothing():
     assert price.delta(0.0) == 0.0
     assert price.delta(-1.0) == pytest.approx(1 - math.exp(-1), rel=1e-3)
     assert plan_rows(GNMax(sigma=0.1), 5, 0.1, 1e-5, n_columns=2) == 0
+
+
+@pytest.mark.parametrize("sigma", [1e-70, 1e-3, 0.1, 0.25])
+@pytest.mark.parametrize("n_rows", [1, 1000])
+def test_rows_with_next_to_no_noise_cost_as_their_noisy_counts(sigma, n_rows):
+    price = price_plan(GNMax(sigma=sigma), n_rows, n_columns=2)
+    mu = math.sqrt(2 * n_rows) / sigma
+    for epsilon in (0.0, 1.0, 100.0):
+        assert price.delta(epsilon) == pytest.approx(float(gaussian_delta(mu, epsilon)), rel=1e-3)
+    assert price_plan(GNMax(sigma=sigma), 0, n_columns=2).delta(0.0) == 0.0
+
+
+def test_own_deltas_add_to_noisy_numbers():
+    rows = (Step("vote", NoisyBit(scale=1.0, shift=9.0), delta=0.01),)
+    delta = price_law_cached(rows, 2).delta(60.0)
+    exact = float(gaussian_delta(math.sqrt(2) * 9.0, 60.0))
+    assert 0.0199 + 0.98 * exact <= delta <= 0.0202 + 0.98 * exact
 
 
 def test_rows_that_a_group_sits_out():

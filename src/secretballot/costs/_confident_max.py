@@ -35,6 +35,7 @@ _TOLERANCE = 1e-4  # of the search, relative
 _FEWEST = 16  # cells of a piece of the line before the search
 _MOST_CELLS = 20_000
 _BLOCK_VALUES = 1_000_000
+_MOST_BALLOTS = 1000  # of one person, with which all neighbours are tried; more pay two moves
 
 
 def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
@@ -114,6 +115,8 @@ class ConfidentMax(Move):
 
     def exact(self, state: Floats) -> Floats:
         """Compute the cost on known counts: every neighbour, both directions."""
+        if self.ballots > _MOST_BALLOTS:
+            return np.tile(self.worst_case(), (len(state), 1))
         gaps, inverse = np.unique(np.abs(state[:, 0] - state[:, 1]), return_inverse=True)
         out = np.empty((len(gaps), len(ORDERS)))
         size = max(1, _BLOCK_VALUES // (len(ORDERS) * 12 * self.ballots))
@@ -162,7 +165,7 @@ def _worst(move: ConfidentMax, orders: tuple[float, ...] | None) -> Floats:
     in_sequence = worst_bit(move.bit_ratio, orders) + worst_bit(move.vote_ratio, orders)
     out = np.minimum(in_sequence, move.noisy_numbers(at))
     finite = np.isfinite(at)
-    if finite.any():
+    if finite.any() and move.ballots <= _MOST_BALLOTS:
         joint = _search(move, at[finite]) / (at[finite] - 1) * move.rounding
         out[finite] = np.minimum(out[finite], joint)
     out.flags.writeable = False
@@ -235,6 +238,15 @@ def _slopes(move: ConfidentMax, gap: Floats) -> Floats:
     return np.stack([fails, np.hypot(passes, first), np.hypot(passes, second)], axis=-1)
 
 
+#: Probability of outcomes below which the grid has the step for outcomes of this probability.
+_RARE = 1e-3
+#: Limit of the pairs of neighbours that a row is played with.
+_MOST_PAIRS = 5000
+#: Logarithm of the probability of losses beyond the grid.
+_LOG_TAIL = -37.0
+#: Orders of the bound on these losses, less 1, in units of a row's shift.
+_ORDERS = np.geomspace(0.03, 3000.0, 60)
+_SMALLEST = float(np.finfo(float).tiny)
 _FURTHEST = 8.5  # standardised gaps from which on the vote reveals next to nothing
 
 
@@ -268,8 +280,8 @@ class ConfidentMove:
 def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
     """Compute log P, log Q of all pairs of neighbours, and if some are too far for the vote."""
     n_ballots = round(move.n_votes / move.weight)
-    moves = np.arange(1, move.ballots + 1)
-    votes = np.arange((n_ballots + 1) // 2, n_ballots + 1)
+    moves = np.arange(1, min(move.ballots, n_ballots) + 1)
+    votes = np.arange((n_ballots + 1) // 2, _most_votes(move) + 1)
     pairs = np.stack(np.broadcast_arrays(votes, votes + np.append(-moves, moves)[:, None]))
     pairs = pairs[:, (pairs[1] >= 0) & (pairs[1] <= n_ballots)]
     gaps = move.weight * (2.0 * pairs - n_ballots)
@@ -279,11 +291,49 @@ def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
     return log_p, log_q, bool(far.any())
 
 
-def confident_variance(move: ConfidentMax) -> float:
-    """Bound the mean square of a row's loss."""
-    log_p, log_q, far = _laws(move)
-    squares = np.exp(np.maximum(log_p, log_q)) * (log_p - log_q) ** 2
-    return float(squares.sum(axis=-1).max()) + (move.bit_ratio**2 if far else 0.0)
+def _most_votes(move: ConfidentMax) -> int:
+    """Bound the ballots of the larger count in pairs that the vote distinguishes, and two more."""
+    n_ballots = round(move.n_votes / move.weight)
+    half_gap = _FURTHEST * move.sigma / np.sqrt(2) / move.weight
+    return int(min(n_ballots, n_ballots / 2 + half_gap + move.ballots + 2))
+
+
+def _count_pairs(move: ConfidentMax) -> int:
+    """Bound the number of pairs that `_laws` looks at."""
+    n_ballots = round(move.n_votes / move.weight)
+    return 2 * min(move.ballots, n_ballots) * (_most_votes(move) - (n_ballots - 1) // 2)
+
+
+@dataclass(frozen=True)
+class RowLoss:
+    """Bounds of a row's loss: mean square, scale, and log moments (a - 1) D_a at some orders."""
+
+    mean_square: float
+    scale: float
+    orders: Floats
+    moments: Floats
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, move: ConfidentMax) -> RowLoss:
+        log_p, log_q, far = _laws(move)
+        probabilities = np.exp(np.maximum(log_p, log_q))
+        squares = (probabilities * (log_p - log_q) ** 2).sum(axis=-1)
+        most = int(squares.argmax())
+        rare = np.sort(probabilities[most])[:-1].sum()
+        # Outcomes that are rarer do not make the scale smaller: their loss is as large.
+        lifted = squares[most] * (_RARE / max(rare, _SMALLEST) if rare < _RARE else 1.0)
+        bit = move.bit_ratio**2 if far else 0.0
+        orders = 1 + _ORDERS / float(np.hypot(move.vote_ratio, move.bit_ratio))
+        moments = orders * (orders - 1) * bit / 2
+        for pair in zip(log_p, log_q, strict=True):
+            np.maximum(moments, log_moments(*pair, orders), out=moments)
+        scale = float(np.sqrt(np.pi / 2 * (lifted + bit)))
+        return cls(float(squares[most]) + bit, scale, orders, moments)
+
+    def most(self, n_rows: float) -> float:
+        """Bound the loss of rows, but for a probability of 1e-16 (Chernoff's bound)."""
+        return float(((n_rows * self.moments - _LOG_TAIL) / (self.orders - 1)).min())
 
 
 class ConfidentPlay(Play[ConfidentMax]):
@@ -295,19 +345,22 @@ class ConfidentPlay(Play[ConfidentMax]):
 
     @property
     def loss_scale(self) -> float:
-        return float(np.sqrt(np.pi / 2 * confident_variance(self.move)))
+        return RowLoss.of(self.move).scale
 
     @property
     def loss_variance(self) -> float:
         # Few rows pass, but those that lead far out all do: grids have to reach as far as for the
         # vote and the threshold's bit together.
         far = 2 / np.pi * (self.move.vote_ratio**2 + self.move.bit_ratio**2)
-        return max(confident_variance(self.move), far)
+        return max(RowLoss.of(self.move).mean_square, far)
+
+    def most_loss(self, n_moves: float) -> float:
+        return RowLoss.of(self.move).most(n_moves)
 
     def expand(self, node: Node) -> Node:
-        """Split a threshold and its vote into two moves, where the gaps are not finitely many."""
+        """Split a threshold and its vote into two moves, where there are too many gaps to try."""
         move = self.move
-        if move.alike:
+        if move.alike and _count_pairs(move) <= _MOST_PAIRS:
             return node
         vote = NoisyMax(sigma=move.sigma, weight=move.weight, ballots=move.ballots, n_classes=2)
         bit = NoisyBit(scale=1.0, shift=move.bit_ratio)

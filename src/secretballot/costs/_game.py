@@ -61,6 +61,11 @@ class Play(Generic[M_co]):
         """Upper bound of the variance of the loss, by default a noisy bit's."""
         return 2 / np.pi * self.loss_scale**2
 
+    def most_loss(self, n_moves: float) -> float:
+        """Bound the loss of moves, but for a probability of 1e-16; infinite if unknown."""
+        del n_moves
+        return math.inf
+
     def expand(self, node: Node) -> Node:
         """Replace the move by one that reveals at least as much."""
         return node
@@ -290,9 +295,13 @@ class RowGame:
         sizes = (self._variance, self._loss_scale) if self._loss_scale else (4.0, 1.0)
         return self.grid.final_value(*self.grid.node_range(*sizes))
 
-    def span(self, n_rows: int, factor: float = 1.0) -> tuple[int, int]:
+    def span(self, n_rows: float, factor: float = 1.0) -> tuple[int, int]:
         """Compute the nodes before `n_rows` rows, with `factor` times their variance."""
-        return self.grid.node_range(factor * self._variance * n_rows, self._loss_scale)
+        n_rows *= factor
+        most = math.inf
+        if len(self._tree) == 1 and not (self._tree[0].follow or self._tree[0].either):
+            most = self._tree[0].play.most_loss(n_rows * self._tree[0].times)
+        return self.grid.node_range(self._variance * n_rows, self._loss_scale, most)
 
     def before(
         self,

@@ -65,9 +65,11 @@ class LossGrid:
         columns = offsets.astype(int), probabilities * weights, probabilities * (1 - weights)
         return [Stencil(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
-    def node_range(self, variance: float, largest_loss: float) -> tuple[int, int]:
-        """Compute the nodes [low, high) that cover a loss with this variance."""
-        half = variance / 2 + _REACH * np.sqrt(variance) + 3 * largest_loss
+    def node_range(
+        self, variance: float, largest_loss: float, most: float = math.inf
+    ) -> tuple[int, int]:
+        """Compute the nodes [low, high) that cover a loss with this variance, up to `most`."""
+        half = min(variance / 2 + _REACH * np.sqrt(variance), most) + 3 * largest_loss
         n_nodes = int(np.ceil(half / self.step)) + 1
         return -n_nodes, n_nodes + 1
 

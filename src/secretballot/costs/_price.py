@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,10 +17,10 @@ from secretballot._base._objects import cached_property
 from secretballot._base._progress import tracked
 from secretballot._base._view import Shown, Table, View
 from secretballot.costs._cost import GaussianCost, Profile
-from secretballot.costs._game import build_tree, worst_game
-from secretballot.costs._grid import FINE, Fineness, ValueFunction
+from secretballot.costs._game import all_nodes, build_tree, worst_game
+from secretballot.costs._grid import FINE, Fineness, LossGrid, ValueFunction
 from secretballot.costs._groups import EVERYONE, split_group
-from secretballot.costs._law import Law, PlannedMechanism
+from secretballot.costs._law import Law, PlannedMechanism, own_delta
 from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._threshold_search import bracket_threshold
 
@@ -200,7 +201,8 @@ def price_plan(
     -----
     The adversary chooses the data row by row, having seen all outcomes so far. No composition
     theorem and no conversion is involved: the worst case *is* the composition, adaptivity included.
-    Bounds on each row, and between grid points, err upwards. See the documentation, "The game".
+    Bounds on each row, and between grid points, err upwards. Rows with next to no noise are priced
+    as their noisy numbers. See the documentation, "The game".
 
     Examples
     --------
@@ -247,11 +249,42 @@ def price_law(
     return PlanPrice((value if n_answers is None else replace(value, values=value.values[-1]),))
 
 
+#: The most mu^2 of noisy numbers, and the largest shift, that games are played for. Beyond,
+#: epsilons are hundreds, or a row reveals nearly everything.
+_MOST_MU2, _LARGEST_SHIFT = 900.0, 5.0
+
+#: Nodes on either side, and largest loss, of the curve of noisy numbers.
+_NOISY_NODES, _LARGEST_LOSS = 20_000, 700.0
+
+
+def noisy_numbers_mu2(law: Law, n_rows: int) -> float:
+    """Compute the mu^2 of the noisy numbers behind rows, at least that of the rows."""
+    nodes = all_nodes(build_tree(law))
+    return float(sum(times * node.play.noisy_shift**2 for node, times in nodes) * n_rows)
+
+
+def is_playable(law: Law, n_rows: int) -> bool:
+    """Check that a game is worth playing; otherwise rows are priced as their noisy numbers."""
+    largest = max((node.play.noisy_shift for node, _ in all_nodes(build_tree(law))), default=0.0)
+    return noisy_numbers_mu2(law, n_rows) < _MOST_MU2 and largest < _LARGEST_SHIFT
+
+
+def _price_noisy_numbers(law: Law, n_rows: int) -> PlanPrice:
+    mu2, failure = noisy_numbers_mu2(law, n_rows), min(own_delta(law) * n_rows, 1.0)
+    half = min(mu2 / 2 + 8 * math.sqrt(mu2), _LARGEST_LOSS)
+    grid = LossGrid(max(half, 1.0) / _NOISY_NODES)
+    epsilons = grid.step * np.arange(_NOISY_NODES, -1.0, -1.0)
+    delta = gaussian_delta(math.sqrt(mu2), epsilons) if mu2 else np.zeros(len(epsilons))
+    return PlanPrice((ValueFunction(grid, failure + (1 - failure) * delta, -_NOISY_NODES),))
+
+
 @lru_cache(maxsize=32)
 def price_law_cached(
     law: Law, n_rows: int, fineness: Fineness = FINE, n_answers: int | None = None
 ) -> PlanPrice:
     """Price rows in the worst case; a search for the longest plan asks for many lengths."""
+    if not is_playable(law, n_rows):
+        return _price_noisy_numbers(law, n_rows)
     if n_answers is not None:
         return price_law(law, n_rows, fineness, n_answers)
     played = _played_plans(law, fineness)

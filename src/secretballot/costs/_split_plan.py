@@ -15,7 +15,14 @@ from secretballot.costs._game import RowGame, has_play, interpolate_share, play_
 from secretballot.costs._grid import FINE, Fineness
 from secretballot.costs._law import Law, PlannedMechanism, own_delta
 from secretballot.costs._noise import gaussian_delta
-from secretballot.costs._price import GroupPlan, PlanPrice, group_plans, price_law_cached
+from secretballot.costs._price import (
+    GroupPlan,
+    PlanPrice,
+    group_plans,
+    is_playable,
+    noisy_numbers_mu2,
+    price_law_cached,
+)
 
 #: Most moves that are played, in whole rows, but at least one row. Of plans of noisy bits the mu^2
 #: is then .15 per cent above the game's at most.
@@ -94,12 +101,10 @@ def _price_end(law: Law, n_rows: int, fineness: Fineness) -> LongPlan:
     base, row = played.refund(), RowGame(law, fineness)
     span = row.span(n_rows + 1, _SPAN_FACTOR)
     pair = row.grid.final_value(*span)
-    pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
+    if base:
+        pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
     return LongPlan(played, base, PlanPrice((row.before(pair, n_rows + 1, span),)), n_more=0)
 
-
-#: The most mu^2 of noisy numbers, and the largest shift, that games are played for.
-_MOST_MU2, _LARGEST_SHIFT = 900.0, 5.0
 
 #: Beside a smaller delta the noisy numbers are charged.
 _LEAST_DELTA = 1e-30
@@ -152,9 +157,7 @@ class PlanPiece:
     @cached_property
     def noisy_numbers_mu2(self) -> float:
         """The mu^2 of the noisy numbers behind the outcomes, which is enough without a delta."""
-        steps = zip(self._plan.law, self._plays, strict=True)
-        row = sum(step.times * play.noisy_shift**2 for step, play in steps)
-        return float(row * self._plan.n_rows)
+        return noisy_numbers_mu2(self._plan.law, self._plan.n_rows)
 
     @cached_property
     def _own_delta(self) -> float:
@@ -196,13 +199,11 @@ class PlanPiece:
     @cached_property
     def _is_played(self) -> bool:
         """True if a game is played; otherwise noisy numbers are charged, and refunded."""
-        # No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
-        # reveals nearly everything. Where it takes minutes it would save at most pi / 2 of a long
-        # plan's price.
-        if self.exact_cost is not None or self._is_slow:
+        # No game is needed for noisy vectors. Where it takes minutes it would save at most pi / 2
+        # of a long plan's price.
+        if self.exact_cost is not None or self._is_slow or not self.noisy_numbers_mu2:
             return False
-        largest = max((play.noisy_shift for play in self._plays), default=0.0)
-        return 0 < self.noisy_numbers_mu2 < _MOST_MU2 and largest < _LARGEST_SHIFT
+        return is_playable(self._plan.law, self._plan.n_rows)
 
 
 def threshold_steps(law: Law) -> Law:

@@ -238,6 +238,8 @@ Opened = Literal["winner", "counts"]
 
 #: Limit of the variance: tables of more noise would be too long.
 _MAX_VARIANCE = 1e9
+#: Less variance is no noise.
+_MIN_VARIANCE = 1e-30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +255,7 @@ class SkellamMax(Mechanism):
     ----------
     variance : float
         Variance, in votes squared, of the noise on each count that the parties which don't collude
-        make together. Up to 1e9.
+        make together. From 1e-30 to 1e9.
     n_parties : int, default=1
         Number of parties that make noise. One is an aggregator that all trust.
     n_colluders : int, default=0
@@ -318,6 +320,11 @@ class SkellamMax(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.variance < _MIN_VARIANCE:
+            raise ValueError(
+                f"variance={self.variance!r} must be at least {_MIN_VARIANCE:g}: with less, "
+                "no number is ever changed. Use a larger variance."
+            )
         if self.variance > _MAX_VARIANCE:
             raise ValueError(
                 f"variance={self.variance!r} must be at most {_MAX_VARIANCE:g}; count in larger "
