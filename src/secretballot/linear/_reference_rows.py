@@ -110,6 +110,11 @@ class ReferenceRows:
             variances = share * released.noise**2
         return means, np.sqrt(variances)
 
+    def unit_slopes(self) -> Floats:
+        """Estimate the derivatives of the means of features times scores in the coefficients."""
+        ones = np.ones((len(self.weights), 1))
+        return np.concatenate([self.means(ones), self.products(ones)[0]], axis=1)
+
     def products(self, values: Floats) -> Floats:
         """Estimate the means of f f' times values: (n_columns, n_features, n_features)."""
         return self.design.products(values * self.weights[:, None])
