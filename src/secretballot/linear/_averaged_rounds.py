@@ -25,7 +25,7 @@ class ClippedResponse(ABC):
     @property
     @abstractmethod
     def first_scores(self) -> Floats:
-        """Scores of the first round: (n_columns,)."""
+        """Scores of the first round: (n_outputs,)."""
 
     @property
     @abstractmethod
@@ -282,14 +282,14 @@ class AveragedRounds:
         self._coefficients[1:] += self._step
 
     def _responses(self, coefficients: Floats, n_discarded: int) -> Floats:
-        """Compute each round's part of the final error: (n_columns, n_rounds, n_axes)."""
+        """Compute each round's part of the final error: (n_outputs, n_rounds, n_axes)."""
         slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         factors = np.array(self._rates)[:, None] / self._damped
         pulls = factors * self.response.inverse_slope * self._scales
         return np.stack([factors * _mean_responses(slope * pulls, n_discarded) for slope in slopes])
 
     def _errors(self, coefficients: Floats, responses: Floats) -> Floats:
-        """Compute the variances of the mean coefficients along the axes: (n_axes, n_columns)."""
+        """Compute the variances of the mean coefficients along the axes: (n_axes, n_outputs)."""
         _, squares = self.response.moments(self._reference, self._limits, coefficients)
         sampling = self.response.inverse_slope * self._scales / self.plan.rows.total
         noise = self._noise**2 * (responses**2).sum(axis=1)

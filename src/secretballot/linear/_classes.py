@@ -42,7 +42,7 @@ class ClassResponse(ClassifierResponse, ClippedResponse):
     classes_learned: bool  # whether the classes are those of private rows
 
     @property
-    def n_columns(self) -> int:
+    def n_outputs(self) -> int:
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     @property

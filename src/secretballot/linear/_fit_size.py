@@ -76,9 +76,9 @@ _LITTLE = 0.5
 
 def expected_quality(signal: float, response: Response) -> str:
     """Describe what models of certain tables kept at such a ratio."""
-    if isinstance(response, ClassResponse) and response.n_columns > 1:
+    if isinstance(response, ClassResponse) and response.n_outputs > 1:
         return (
-            f"What noise leaves of a model of {response.n_columns} classes was not measured: with "
+            f"What noise leaves of a model of {response.n_outputs} classes was not measured: with "
             "two classes it leaves more. score_private tells after the fit."
         )
     tables, score, _ = _measured_quality(response)
@@ -118,7 +118,7 @@ def _measured_quality(response: Response) -> MeasuredQuality:
         return _NUMBERS
     if not isinstance(response, LabelResponse):
         return _CLASSES
-    root = math.sqrt(response.n_columns)
+    root = math.sqrt(response.n_outputs)
     steps = tuple(step._replace(below=root * step.below) for step in _LABELS.steps)
     return _LABELS._replace(steps=steps)
 
@@ -175,10 +175,10 @@ class FitSize:
         signal = clear_signal / math.sqrt(n_columns)
         n_bins, n_rounds = settings.n_bins, settings.rounds
         if isinstance(n_bins, str):
-            n_bins = choose_bins(signal, n_public, n_columns, response.n_columns)
+            n_bins = choose_bins(signal, n_public, n_columns, response.n_outputs)
         if isinstance(n_rounds, str):
             n_rounds = response.choose_rounds(signal, n_public)
-        width = choose_width(clear_signal, response.n_columns)
+        width = choose_width(clear_signal, response.n_outputs)
         return cls(signal, int(n_bins), int(n_rounds), width, whole_fit)
 
     def check_signal(self, settings: Settings, population: Population) -> None:

@@ -37,7 +37,7 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
     thresholds: Floats | None = None
 
     @property
-    def n_columns(self) -> int:
+    def n_outputs(self) -> int:
         return len(self.rates)
 
     @property

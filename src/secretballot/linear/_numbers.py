@@ -352,7 +352,7 @@ class NumberResponse(Response):
     bounds: tuple[float, float]  # declared bounds; targets beyond them are clipped
 
     @property
-    def n_columns(self) -> int:
+    def n_outputs(self) -> int:
         return 1
 
     @property

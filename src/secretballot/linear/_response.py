@@ -84,7 +84,7 @@ class FittedRounds:
     """Result of the rounds, released or computed from releases."""
 
     posterior: Posterior
-    # (n_features, n_columns): released sums of residuals, round by round; of clipped ones after the
+    # (n_features, n_outputs): released sums of residuals, round by round; of clipped ones after the
     # first round less their expectation.
     residuals: list[Floats]
     # Features of the coefficients: the plan's, with pairs of columns beside them if some stand out;
@@ -104,7 +104,7 @@ class Response(ABC):
 
     @property
     @abstractmethod
-    def n_columns(self) -> int:
+    def n_outputs(self) -> int:
         """Number of residuals of a row, and of coefficients of a feature."""
 
     @property
