@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
+from secretballot.linear import _posterior
 from secretballot.linear._additive_bins import AdditiveBins, ColumnPair, PairedBins
 from secretballot.linear._column_bins import CategoryBins, NumberBins, NumberKnots
 from secretballot.linear._columns import PublicColumn

@@ -1,4 +1,4 @@
-"""Histogram of residuals, released beside a sum of clipped ones free of charge, and expected errors."""
+"""Histogram of residuals, released beside a sum of clipped ones, and expected errors."""
 
 from __future__ import annotations
 
