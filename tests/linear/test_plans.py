@@ -1,6 +1,8 @@
 """The ledger of every kind of fit is its plan, and its charge the plan's price."""
 
+import pickle
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +20,14 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.accounting import BudgetExceededError
+from secretballot.accounting import (
+    BudgetExceededError,
+    LedgerError,
+    PlannedRelease,
+    ReleasePlan,
+)
 from secretballot.accounting._run import Run, paid_run
-from secretballot.mechanisms import NoisyCounts
+from secretballot.mechanisms import NoisyCounts, VectorSum
 from secretballot.tables import PrivateParts
 from secretballot.tables._public_rows_check import PublicRowsCheck
 
@@ -256,6 +263,78 @@ def test_names_that_are_not_in_the_plan_are_refused(monkeypatch):
         paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=lambda *_: None) as run,
     ):
         run.release("scores", [[1.0]])
+    assert accountant.spent().share == pytest.approx(0, abs=1e-12)
+
+
+def no_seed(name, number):
+    """Return no seed."""
+    return
+
+
+def test_copies_and_closed_runs_draw_no_more_than_was_paid_for():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    paid = PlannedRelease(
+        name="sums", mechanism=VectorSum(sigma=20.0), n_rows=2, share=0.1, reads="sums"
+    )
+    plan = ReleasePlan((paid,))
+    with paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=no_seed) as run:
+        copied, sent = deepcopy(run), pickle.loads(pickle.dumps(run))
+        run.release("sums", [[1.0]])
+        copied.plan = ReleasePlan((replace(paid, mechanism=VectorSum(sigma=10.0)),))
+        with pytest.raises(ValueError, match="can't be drawn"):
+            copied.release("sums", [[1.0]])
+        sent.release("sums", [[1.0]])
+        for each in (run, sent):
+            with pytest.raises(BudgetExceededError, match="no rows left"):
+                each.release("sums", [[1.0]])
+    for each in (run, copied, sent):
+        with pytest.raises(ValueError, match="settled"):
+            each.release("sums", [[1.0]])
+    assert [entry.n_rows for entry in accountant.entries() if entry.is_release] == [1, 1]
+
+
+def test_releases_that_do_not_fit_together_are_not_paid_for():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    mechanism = accountant.calibrate(VectorSum, 1, share=0.6)
+    releases = [
+        PlannedRelease(name=name, mechanism=mechanism, n_rows=1, share=0.6, reads="sums")
+        for name in ("first", "second")
+    ]
+    for release in releases:
+        assert ReleasePlan((release,)).price(accountant) == pytest.approx(0.6)
+    with pytest.raises(BudgetExceededError):
+        accountant.reserve_plan(ReleasePlan(tuple(releases)), accountant.scope())
+    assert accountant.entries() == []
+
+
+def test_releases_of_one_name_are_no_plan():
+    release = PlannedRelease(
+        name="sums", mechanism=VectorSum(sigma=9.0), n_rows=1, share=0.5, reads="sums"
+    )
+    with pytest.raises(ValueError, match="'sums'"):
+        ReleasePlan((release, replace(release, n_rows=2)))
+
+
+def test_a_refund_that_fails_keeps_no_other_back(monkeypatch):
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    plan = PrivateLogisticRegression(classes=[0, 1], accountant=accountant).plan_fit(4_000, POOL)
+    settle, first = PrivacyAccountant.settle, []
+
+    def fail_once(self, reservation):
+        if not first:
+            first.append(reservation)
+            raise LedgerError("disk full")
+        settle(self, reservation)
+
+    monkeypatch.setattr(PrivacyAccountant, "settle", fail_once)
+    with (
+        pytest.raises(LedgerError, match="disk full"),
+        paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=lambda *_: None),
+    ):
+        pass
+    events = [entry.reservation.event for entry in accountant.entries()]
+    assert events == ["reserve"] * len(plan) + ["settle"] * (len(plan) - 1)
+    settle(accountant, first[0])
     assert accountant.spent().share == pytest.approx(0, abs=1e-12)
 
 

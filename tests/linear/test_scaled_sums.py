@@ -1,12 +1,17 @@
 """Sums are scaled before they are released: rounding moves no two people's vectors apart."""
 
+import json
+import warnings
 from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from secretballot import PrivacyAccountant, PrivateLogisticRegression
+from secretballot.ensemble.individual._levels import Levels
 from secretballot.linear import _response
+from secretballot.linear._classes import ClassResponse
 from secretballot.linear._response import RoundPlan
 
 
@@ -59,3 +64,28 @@ def test_noise_is_that_of_the_sums():
     plan = RoundPlan(SimpleNamespace(total=100.0), None, None, None, 3.0, 1, 100.0, 1.0)
     assert plan.noise(2.0) == pytest.approx(6.0)
     assert plan.noise(2.0) > 6.0
+
+
+def test_the_margin_of_a_fit_is_that_of_its_strictest_level(monkeypatch):
+    """The strictest level's weight is 1, and may become smaller."""
+    plans, run_rounds, weights = [], ClassResponse.run_rounds, Levels.weights.fget
+
+    def keep_plan(self, plan):
+        plans.append(plan)
+        return run_rounds(self, plan)
+
+    monkeypatch.setattr(ClassResponse, "run_rounds", keep_plan)
+    monkeypatch.setattr(Levels, "weights", property(lambda self: weights(self) / 4))
+    accountant = PrivacyAccountant({"low": 1.0, "high": 8.0}, 1e-5)
+    model = PrivateLogisticRegression(
+        classes=[0, 1], accountant=accountant, bounds=(-2, 2), rounds=0, n_bins=2
+    )
+    X = np.random.default_rng(0).normal(size=(2_000, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, (X[:, 0] > 0).astype(int), budgets=np.array(["low", "high"] * 1_000))
+    (plan,) = plans
+    mechanisms = [json.loads(entry.mechanism) for entry in accountant.entries()]
+    weight = next(each["weight"] for each in mechanisms if each["mechanism"] == "VectorSum")
+    assert plan.least_weight == min(weight.values()) == 0.25
+    assert plan.rows.total == pytest.approx(1_000 * sum(weight.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +76,14 @@ class ReleasePlan(Shown):
     """
 
     releases: tuple[PlannedRelease, ...]
+
+    def __post_init__(self) -> None:
+        for name, count in Counter(release.name for release in self).items():
+            if count > 1:
+                raise ValueError(
+                    f"releases has {count} of the name {name!r}, by which one of them is paid for "
+                    "and drawn: give each its own."
+                )
 
     def __iter__(self) -> Iterator[PlannedRelease]:
         return iter(self.releases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -72,7 +72,8 @@ def paid_run(
             raise
         yield Run(accountant, plan, reservations, scope, note, noise)
     finally:
-        with HeldInterrupts() as interrupts:
+        # A stack settles the others too if one fails.
+        with HeldInterrupts() as interrupts, ExitStack() as refunds:
             interrupts.hold()
-            for reservation in reservations.values():
-                accountant.settle(reservation)
+            for reservation in reversed([*reservations.values()]):
+                refunds.callback(accountant.settle, reservation)
