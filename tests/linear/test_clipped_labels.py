@@ -8,7 +8,7 @@ from scipy.special import expit
 from secretballot.linear._averaged_rounds import run_averaged_rounds
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
-from secretballot.linear._labels import ClippedLabels
+from secretballot.linear._labels import LabelResponse
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import RoundPlan
@@ -29,7 +29,7 @@ def test_expectation_and_slope_of_clipped_residuals(n_labels, rate, tolerance):
     reference = ReferenceRows.from_rows(public, public[:1], 1e-9)
     coefficients = rng.normal(scale=0.5, size=(4, n_labels))
     coefficients[0] = np.log(rate / (1 - rate))
-    residuals = ClippedLabels(np.full(n_labels, rate))
+    residuals = LabelResponse(np.full(n_labels, rate))
     X = np.repeat(public, 60_000 // n_labels, axis=0)
     p = expit(coefficients[0] + X @ coefficients[1:])
     targets = rng.random(p.shape) < p
@@ -38,7 +38,7 @@ def test_expectation_and_slope_of_clipped_residuals(n_labels, rate, tolerance):
     shortened = np.abs(linear).mean() - np.abs(clipped[:, :, None] * X[:, None]).mean()
     assert shortened > 0  # some rows are clipped
     limits = np.ones((len(reference.weights), 1))
-    corrected, _ = residuals.read(X.T @ clipped / len(X), reference, limits, coefficients)
+    corrected, _ = residuals.corrected(X.T @ clipped / len(X), reference, limits, coefficients)
     offset = X.T @ clipped / len(X) - corrected
     error = np.sqrt((corrected**2).sum() / (offset**2).sum())
     assert error < tolerance
@@ -75,7 +75,7 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
         return sums + sigma * noises.normal(size=sums.shape)
 
     plan = RoundPlan(rows, features, transformed[:500], release, sigma, 20, n_rows, 1.0)
-    residuals = ClippedLabels(np.full(3, 0.5))
+    residuals = LabelResponse(np.full(3, 0.5))
     fitted = run_averaged_rounds(plan, residuals)
     return (
         fitted.posterior,
@@ -103,5 +103,5 @@ def rate_error():
 
 def test_rates_of_labels_are_right_though_residuals_are_clipped(monkeypatch):
     assert rate_error() < 0.07
-    monkeypatch.setattr(ClippedLabels, "read", lambda self, mean, *_: (mean, 1.0))
+    monkeypatch.setattr(LabelResponse, "corrected", lambda self, mean, *_: (mean, 1.0))
     assert rate_error() > 0.1  # the planted error: no expectation is subtracted

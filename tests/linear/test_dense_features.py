@@ -16,7 +16,7 @@ from secretballot.linear import _dense_features
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._design import PriorGroup
-from secretballot.linear._posterior import Hyperprior, updated_variances
+from secretballot.linear._posterior import LOG_ODDS, updated_variances
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 N = 3_000
@@ -92,7 +92,7 @@ def test_coefficients_of_short_features_may_be_large():
         PriorGroup(slice(2, 4), np.eye(2)),
     ]
     variances = updated_variances(
-        groups, np.array([0.0, 60, 60, 60, 60]), np.zeros((5, 5)), Hyperprior(0.2, 10.0)
+        groups, np.array([0.0, 60, 60, 60, 60]), np.zeros((5, 5)), LOG_ODDS, np.full(2, 0.5)
     )
     assert variances[0] > 1_000
     assert variances[1] == 10

@@ -11,7 +11,7 @@ from tests.linear.test_neighbours import LEVELS, LIGHT, OWNERS, ROWS, asked, fur
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear import _fit_plan, _response
 from secretballot.linear._averaged_rounds import AveragedRounds
-from secretballot.linear._fit_size import choose_width
+from secretballot.linear._fit_plan import choose_width
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
 from secretballot.mechanisms import VectorSum

@@ -16,7 +16,7 @@ from tests.linear.test_neighbours import (
 )
 
 from secretballot.linear import _dense_features, _private_sums
-from secretballot.linear._labels import ClippedLabels
+from secretballot.linear._labels import LabelResponse
 from secretballot.linear._private_sums import RowSums
 from secretballot.tables._people import People
 
@@ -114,7 +114,7 @@ def row_vectors(n_labels, features, coefficients, norm):
             total=300.0,
             n_numbers=features.shape[1],
         )
-        residuals = ClippedLabels(np.full(n_labels, 0.2)).scaled
+        residuals = LabelResponse(np.full(n_labels, 0.2)).scaled_residuals
         return private.residual_sums(coefficients, norm, residuals)
 
     order = rng.permutation(n_rows)

@@ -192,9 +192,7 @@ def test_no_direction_changes_nothing(kind, cst):
 
 def released(monkeypatch, kind, cst):
     """Return a model, and the released sums that its coefficients were computed from."""
-    module, name = (
-        (_numbers, "fit_number_posterior") if kind is NUMBERS else (_classes, "fit_posterior")
-    )
+    module, name = _numbers if kind is NUMBERS else _classes, "fit_posterior"
     inner, seen = getattr(module, name), []
 
     def spy(rounds, *args):

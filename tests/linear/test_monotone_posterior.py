@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from secretballot.linear import _monotone_posterior
+from secretballot.linear import _posterior
 from secretballot.linear._additive_bins import AdditiveBins, ColumnPair, PairedBins
 from secretballot.linear._column_bins import CategoryBins, NumberBins, NumberKnots
 from secretballot.linear._columns import PublicColumn
-from secretballot.linear._monotone_posterior import (
+from secretballot.linear._posterior import (
+    Posterior,
     monotone_posterior,
     ordered_coefficients,
     rounded_coefficients,
 )
-from secretballot.linear._posterior import Posterior
 
 #: Relations of five or six of eight coefficients: chains, a lattice of two columns, and a cycle.
 ORDERS = {
@@ -91,7 +91,7 @@ def test_without_a_solution_in_time_the_order_holds(monkeypatch):
     def gives_up(*args, **kwargs):
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr(_monotone_posterior, "nnls", gives_up)
+    monkeypatch.setattr(_posterior, "nnls", gives_up)
     values, covariance = law(1)
     relations = np.array(ORDERS["a lattice"])
     found = ordered_coefficients(values, covariance, relations)

@@ -23,7 +23,7 @@ from secretballot.linear import (
     _synthetic_rows,
 )
 from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._classes import ClassResiduals, residual_gains
+from secretballot.linear._classes import class_residuals, residual_gains
 from secretballot.linear._design import Design
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import Response
@@ -292,7 +292,7 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
                 total=300.0,
                 n_numbers=5,
             )
-            residuals = ClassResiduals(3).times(residual_gains)
+            residuals = class_residuals(3, residual_gains)
             return private.residual_sums(b, length, residuals)
 
         each = [sums([row]) for row in range(300)]

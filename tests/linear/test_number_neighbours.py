@@ -32,13 +32,13 @@ KINDS = {
 def random_posterior(monkeypatch):
     """Replace the posterior by small random coefficients, and clip at the end of the range."""
 
-    def fit_number_posterior(rounds, reference, groups, start, n_people):
+    def fit_posterior(rounds, reference, groups, start, n_people, link):
         generator = np.random.default_rng(len(rounds))
         shape = start.variances.shape
         coefficients = generator.normal(scale=1e-4, size=shape)
         return replace(start, coefficients=coefficients, covariance=np.eye(len(coefficients)))
 
-    monkeypatch.setattr(_numbers, "fit_number_posterior", fit_number_posterior)
+    monkeypatch.setattr(_numbers, "fit_posterior", fit_posterior)
     monkeypatch.setattr(ResidualHistogram, "efficient_scale", lambda *_: 1.0)
     monkeypatch.setattr(_numbers, "last_scale", lambda *_: 1.0)
 

@@ -7,7 +7,14 @@ from scipy.stats import chi2
 
 from secretballot.linear._classes import class_indicators, residual_gains
 from secretballot.linear._design import Design, PriorGroup
-from secretballot.linear._posterior import Posterior, ReleasedRound, WhitenedRounds, fit_posterior
+from secretballot.linear._posterior import (
+    LOG_ODDS,
+    Posterior,
+    ReleasedRound,
+    WhitenedRounds,
+    fit_posterior,
+    number_link,
+)
 from secretballot.linear._reference_rows import ReferenceRows, probabilities
 
 WEIGHTS = np.array([0.3, 1.0, -0.7, 0.0, 0.6])
@@ -38,6 +45,25 @@ def released(X, y, reference, coefficients, noise, rng):
     return ReleasedRound(noisy, expected, residual_gains(expected), noise)
 
 
+def numbers(X, rng):
+    return X @ WEIGHTS + rng.normal(size=len(X))
+
+
+def released_numbers(X, y, reference, coefficients, noise, rng):
+    """Return a round of residuals of numbers, half of them lost to clipping at random."""
+    kept = rng.random(len(X)) < 0.5
+    residuals = kept * (y - X @ coefficients[1:, 0] - coefficients[0])
+    noisy = X.T @ residuals / len(X) + noise * rng.normal(size=X.shape[1])
+    expected = reference.scores(coefficients)
+    return ReleasedRound(noisy, expected, np.full(len(expected), 0.5), noise, 0.5)
+
+
+LINKS = {
+    "classes": (LOG_ODDS, labels, released),
+    "numbers": (number_link(3.0), numbers, released_numbers),
+}
+
+
 def groups():
     return [PriorGroup(slice(0, 1), np.eye(1)), PriorGroup(slice(1, 5), np.eye(4))]
 
@@ -59,13 +85,14 @@ def test_coefficients_without_noise():
     np.testing.assert_allclose(together, WEIGHTS, atol=0.03)
 
 
-def test_slopes_against_finite_differences():
+@pytest.mark.parametrize("name", LINKS)
+def test_slopes_against_finite_differences(name):
     rng = np.random.default_rng(6)
+    link, targets, release = LINKS[name]
     X, reference = rows(500, rng), reference_rows(rows(100, rng))
-    y, beta = labels(X, rng), rng.normal(size=(6, 1))
-    rounds = [released(X, y, reference, scale * beta, 0.02, rng) for scale in (0.0, 0.7)]
-    p = reference.probabilities(beta)
-    whitened = WhitenedRounds(rounds, reference, 500, p, np.zeros(len(p)))
+    y, beta = targets(X, rng), rng.normal(size=(6, 1))
+    rounds = [release(X, y, reference, scale * beta, 0.02, rng) for scale in (0.0, 0.7)]
+    whitened = whiten(rounds, reference, link, 500, beta)
     slopes = np.concatenate(whitened.slopes(beta))
     for index in range(6):
         change = np.zeros((6, 1))
@@ -75,6 +102,13 @@ def test_slopes_against_finite_differences():
         )
         # Residuals are released less expected, so they fall where the expectation rises.
         np.testing.assert_allclose((behind - ahead) / 2e-6, slopes[:, index], atol=1e-5)
+
+
+def whiten(rounds, reference, link, n_people, coefficients):
+    """Return rounds in units of their errors at these coefficients."""
+    expected, known = link.expected(reference.scores(coefficients)), np.zeros((6, 6))
+    unit = reference.unit_slopes() if link.is_linear else None
+    return WhitenedRounds(rounds, reference, link, n_people, expected, known, unit)
 
 
 @pytest.mark.parametrize("omitted", [None, "noise", "sample", "rows"])
@@ -90,7 +124,7 @@ def test_error_covariance_against_simulation(omitted):
     asked = -0.5 * truth
     round_ = released(many[:2], np.zeros(2, np.intp), theory, asked, noise, rng)
     p = theory.probabilities(truth)
-    whitened = WhitenedRounds([round_], theory, n, p, np.zeros(len(p)))
+    whitened = whiten([round_], theory, LOG_ODDS, n, truth)
     covariance = whitened._roots[0].T @ whitened._roots[0]
     if omitted == "noise":
         covariance -= noise**2 * np.eye(5)
@@ -105,6 +139,79 @@ def test_error_covariance_against_simulation(omitted):
         total += error @ inverse @ error
     low, high = chi2.ppf([1e-7, 1 - 1e-7], 5 * times)
     assert (0.95 * low < total < 1.05 * high) == (omitted is None)
+
+
+@pytest.mark.parametrize("omitted", [None, "noise", "sample", "rows"])
+def test_error_covariance_of_numbers_against_simulation(omitted):
+    # The coefficients have errors of their own, which are part of the difference of the rows.
+    rng = np.random.default_rng(1)
+    n, n_public, noise, times, link = 400, 100, 0.05, 250, number_link(3.0)
+    centre, known = np.concatenate([[0.0], WEIGHTS])[:, None], 0.01 * np.eye(6)
+    many = rows(20_000, rng)
+    weights = np.full(len(many), 1 / len(many))
+    theory = ReferenceRows(Design(many), weights, 1e12 if omitted == "rows" else n_public)
+    asked = 0.7 * centre
+    round_ = ReleasedRound(
+        np.zeros(5),
+        theory.scores(asked),
+        np.ones(len(many)),
+        0.0 if omitted == "noise" else noise,
+        1e-9 if omitted == "sample" else 1.0,
+    )
+    unit = theory.unit_slopes()
+    whitened = WhitenedRounds([round_], theory, link, n, theory.scores(centre), known, unit)
+    covariance = whitened._roots[0].T @ whitened._roots[0]
+    inverse, total = np.linalg.inv(covariance), 0.0
+    for _ in range(times):
+        X, public = rows(n, rng), rows(n_public, rng)
+        truth = centre + 0.1 * rng.normal(size=centre.shape)
+        change = truth - asked
+        means = X.T @ (X @ change[1:] + change[0] + rng.normal(size=(n, 1))) / n
+        gap = public.T @ (public @ change[1:] + change[0]) / n_public
+        error = (means - gap)[:, 0] + noise * rng.normal(size=5)
+        total += error @ inverse @ error
+    low, high = chi2.ppf([1e-7, 1 - 1e-7], 5 * times)
+    assert (0.95 * low < total < 1.05 * high) == (omitted is None)
+
+
+def test_rows_that_are_alike_differ_in_nothing():
+    # The mean residual of constant features is known, whatever the coefficients are.
+    alike = reference_rows(np.tile([1.0, 2.0], (50, 1)))
+    round_ = ReleasedRound(np.zeros(2), np.ones((50, 1)), np.full(50, 0.5), 0.1, 0.0)
+    known, link = np.diag([0.5, 2.0, 3.0]), number_link(1.0)
+    whitened = WhitenedRounds(
+        [round_], alike, link, 100, np.zeros((50, 1)), known, alike.unit_slopes()
+    )
+    covariance = whitened._roots[0].T @ whitened._roots[0]
+    np.testing.assert_allclose(covariance, 0.1**2 * np.eye(2), atol=1e-12)
+
+
+def test_numbers_without_noise():
+    rng = np.random.default_rng(0)
+    X, reference = rows(100_000, rng), reference_rows(rows(1000, rng))
+    y, rounds, posterior = numbers(X, rng), [], Posterior.initial(5, 1, 2, 0.3)
+    for _ in range(4):
+        rounds.append(released_numbers(X, y, reference, posterior.coefficients, 1e-9, rng))
+        posterior = fit_posterior(rounds, reference, groups(), posterior, len(X), number_link(3.0))
+    together = posterior.coefficients[1:, 0].copy()
+    together[0] += posterior.coefficients[0, 0]
+    np.testing.assert_allclose(together, WEIGHTS, atol=0.03)
+
+
+def test_reference_rows_unlike_private_ones_count_less():
+    # Private rows vary by three times as much as the reference rows, which two rounds tell.
+    rng = np.random.default_rng(7)
+    X, reference = rows(50_000, rng), reference_rows(rows(5_000, rng) / 3)
+    y, start = numbers(X, rng), Posterior.initial(5, 1, 2, 0.3)
+    truth = np.append(0.0, WEIGHTS)[:, None]
+    rounds = [released_numbers(X, y, reference, scale * truth, 1e-4, rng) for scale in (0.0, 1.0)]
+    link = number_link(3.0)
+    trusting = link._replace(largest_misfit=np.inf)
+    known, doubted = (
+        fit_posterior(rounds, reference, groups(), start, len(X), each).variances
+        for each in (trusting, link)
+    )
+    assert (doubted[2:] > 2 * known[2:]).all()
 
 
 def test_noise_averages_out_over_rounds():

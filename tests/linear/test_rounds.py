@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear._averaged_rounds import _MOMENTUM, _mean_responses, run_averaged_rounds
-from secretballot.linear._classes import ClassResiduals, ClippedClasses
+from secretballot.linear._classes import ClassResponse
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._private_sums import RowSums
@@ -87,7 +87,7 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
         return sums + sigma * rng.normal(size=sums.shape)
 
     plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
-    return run_averaged_rounds(plan, ClippedClasses(ClassResiduals(3))).posterior
+    return run_averaged_rounds(plan, ClassResponse(np.arange(3), False)).posterior
 
 
 def test_coefficients_are_equivariant_to_the_order_of_classes():

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear import _classes
 from secretballot.linear._averaged_rounds import AveragedRounds, ScoreEquation
-from secretballot.linear._classes import ClassResiduals, ClippedClasses
+from secretballot.linear._classes import ClassResponse
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._private_sums import RowSums
@@ -126,7 +126,7 @@ def test_scores_of_weak_effects_are_too_large_by_a_known_ratio(n_classes):
     """Clipped residuals have mean 0 at (k - 1) / (k - 2) times the scores of k classes."""
     scores = 1e-3 * np.random.default_rng(0).normal(size=(1, n_classes))
     scores -= scores.mean()
-    residuals = ClippedClasses(ClassResiduals(n_classes))
+    residuals = ClassResponse(np.arange(n_classes), False)
     large = softmax((n_classes - 1) / (n_classes - 2) * scores, axis=1)
     true = softmax(scores, axis=1)
     # The mean residual along each class.
@@ -180,7 +180,7 @@ def noise_left(noise, seed, n_rounds=20):
     plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ScoreEquation, "of_rounds", record)
-        AveragedRounds(plan, ClippedClasses(ClassResiduals(3))).finish(plan.n_rounds)
+        AveragedRounds(plan, ClassResponse(np.arange(3), False)).finish(plan.n_rounds)
     ((left, variance),) = equations
     return left, np.sqrt(variance)
 

@@ -19,13 +19,13 @@ from secretballot.linear._response import FittedRounds, RoundPlan
 from secretballot.linear._synthetic_rows import release_first_round
 
 
-class ClippedResiduals(ABC):
-    """Residuals of private rows that are clipped to a public length."""
+class ClippedResponse(ABC):
+    """Response whose residuals are clipped to a public length."""
 
     @property
     @abstractmethod
-    def start(self) -> Floats:
-        """Scores of the first round: (n_columns,)."""
+    def first_scores(self) -> Floats:
+        """Scores of the first round: (n_outputs,)."""
 
     @property
     @abstractmethod
@@ -39,16 +39,16 @@ class ClippedResiduals(ABC):
 
     @property
     @abstractmethod
-    def scaled(self) -> Residuals:
+    def scaled_residuals(self) -> Residuals:
         """Residuals in units of the clipping norm; they are clipped where they are summed."""
 
     @property
     def has_score_factor(self) -> bool:
-        """True if `read` leaves the expectation of residuals in means: scores become too large."""
+        """True if `corrected` leaves the residuals' expectation in means: scores are too large."""
         return False
 
     @abstractmethod
-    def read(
+    def corrected(
         self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, float]:
         """Return a released mean less its expectation under the model, and its largest slope.
@@ -102,7 +102,7 @@ class ScoreEquation:
         cls,
         plan: RoundPlan,
         reference: ReferenceRows,
-        residuals: ClippedResiduals,
+        response: ClippedResponse,
         rounds: Sequence[Floats],
         coefficients: Floats,
         direction: Floats,
@@ -123,7 +123,7 @@ class ScoreEquation:
         limits = reference.design.residual_limits(plan.features.norm)
         direction_scores = reference.design.decision(direction, 0.0)
         products = [
-            residuals.score_products(reference.probabilities(at_release), limits, direction_scores)
+            response.score_products(reference.probabilities(at_release), limits, direction_scores)
             for at_release in rounds
         ]
         return cls(
@@ -173,23 +173,25 @@ _LEAST_CURVATURE = 0.05
 AVERAGED_ROUNDS = 39
 
 
-def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedRounds:
+def run_averaged_rounds(plan: RoundPlan, response: ClippedResponse) -> FittedRounds:
     """Release sums of clipped residuals, and move the coefficients of all columns along each.
 
     The coefficients are the mean over the last third of the rounds; of classes, times a factor. See
     "Three classes and more" in `docs/theory/logistic-regression.md`.
     """
-    return AveragedRounds(plan, residuals).finish(plan.n_rounds)
+    return AveragedRounds(plan, response).finish(plan.n_rounds)
 
 
 class AveragedRounds:
     """Rounds of one fit, which may be interrupted."""
 
-    def __init__(self, plan: RoundPlan, residuals: ClippedResiduals) -> None:
-        features, start = plan.features, residuals.start
-        self.plan, self.residuals = plan, residuals
-        self._noise = residuals.clipping_norm * plan.noise(features.norm) / plan.rows.total
-        first, self._counts, self._reference = release_first_round(plan, residuals.scaled, start)
+    def __init__(self, plan: RoundPlan, response: ClippedResponse) -> None:
+        features, start = plan.features, response.first_scores
+        self.plan, self.response = plan, response
+        self._noise = response.clipping_norm * plan.noise(features.norm) / plan.rows.total
+        first, self._counts, self._reference = release_first_round(
+            plan, response.scaled_residuals, start
+        )
         self._released, self._rates = [first], list[float]()
         self._asked_coefficients = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
@@ -199,7 +201,7 @@ class AveragedRounds:
         for group in features.groups:
             self._precision[group.place, group.place] = group.precision
         root = np.linalg.inv(np.linalg.cholesky(self._precision)).T
-        scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
+        scales, axes = np.linalg.eigh(root.T @ (curvature / response.inverse_slope) @ root)
         self._scales, self._axes = np.maximum(scales, 0.0), root @ axes
         self._damped = self._scales + _DAMPING * self._noise * features.norm
         self._coefficients = np.zeros((1 + features.n_features, len(start)))
@@ -225,14 +227,14 @@ class AveragedRounds:
         After few steps coefficients are far from their end. So a Newton step by the mean of all
         released sums, damped by its noise, is added to the mean of the coefficients.
         """
-        scale = self.residuals.clipping_norm / self.plan.rows.total
+        scale = self.response.clipping_norm / self.plan.rows.total
         coefficients = np.mean(self._asked_coefficients, axis=0)
-        slopes, _ = self.residuals.moments(self._reference, self._limits, coefficients)
+        slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         noise = self._noise / np.sqrt(self.n_done) * self.plan.features.norm
         damped = (self._scales + _PILOT_DAMPING * noise)[:, None]
         mean = scale * np.mean(self._released, axis=0)
         mean -= mean.mean(axis=1, keepdims=True)
-        inverse_slopes = 1 / (self.residuals.inverse_slope * slopes)
+        inverse_slopes = 1 / (self.response.inverse_slope * slopes)
         coefficients[1:] += inverse_slopes * (self._axes @ (self._axes.T @ mean / damped))
         return self.plan.rows.right_sum(coefficients, self.plan.features.norm)
 
@@ -248,7 +250,7 @@ class AveragedRounds:
         covariance = np.zeros((len(coefficients),) * 2)
         covariance[1:, 1:] = (self._axes / self._damped) @ self._axes.T
         posterior = Posterior(coefficients, variances, centred, np.empty(0), covariance)
-        if self.residuals.has_score_factor:
+        if self.response.has_score_factor:
             posterior = posterior.scaled(self._score_factor(coefficients, responses))
         return FittedRounds(
             posterior,
@@ -260,13 +262,15 @@ class AveragedRounds:
 
     def _take_step(self) -> None:
         """Move the coefficients along one released mean; the first was released before."""
-        rows, residuals = self.plan.rows, self.residuals
+        rows, response = self.plan.rows, self.response
         if self._rates:
-            sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
+            sums = rows.residual_sums(
+                self._coefficients, self.plan.features.norm, response.scaled_residuals
+            )
             self._released.append(self.plan.noisy_sums(sums, self.plan.features.norm))
         self._asked_coefficients.append(self._coefficients.copy())
-        scale = residuals.clipping_norm / rows.total
-        mean, slope = residuals.read(
+        scale = response.clipping_norm / rows.total
+        mean, slope = response.corrected(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
         )
         if self._rates:
@@ -278,16 +282,16 @@ class AveragedRounds:
         self._coefficients[1:] += self._step
 
     def _responses(self, coefficients: Floats, n_discarded: int) -> Floats:
-        """Compute each round's part of the final error: (n_columns, n_rounds, n_axes)."""
-        slopes, _ = self.residuals.moments(self._reference, self._limits, coefficients)
+        """Compute each round's part of the final error: (n_outputs, n_rounds, n_axes)."""
+        slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         factors = np.array(self._rates)[:, None] / self._damped
-        pulls = factors * self.residuals.inverse_slope * self._scales
+        pulls = factors * self.response.inverse_slope * self._scales
         return np.stack([factors * _mean_responses(slope * pulls, n_discarded) for slope in slopes])
 
     def _errors(self, coefficients: Floats, responses: Floats) -> Floats:
-        """Compute the variances of the mean coefficients along the axes: (n_axes, n_columns)."""
-        _, squares = self.residuals.moments(self._reference, self._limits, coefficients)
-        sampling = self.residuals.inverse_slope * self._scales / self.plan.rows.total
+        """Compute the variances of the mean coefficients along the axes: (n_axes, n_outputs)."""
+        _, squares = self.response.moments(self._reference, self._limits, coefficients)
+        sampling = self.response.inverse_slope * self._scales / self.plan.rows.total
         noise = self._noise**2 * (responses**2).sum(axis=1)
         return np.asarray((noise + np.outer(squares, sampling) * responses.sum(axis=1) ** 2).T)
 
@@ -298,7 +302,7 @@ class AveragedRounds:
         shares = self._scales / (self._scales + least)
         along_axes = self._axes.T @ (self._precision @ coefficients[1:])
         direction = self._axes @ (shares[:, None] * along_axes)
-        scale = self.residuals.clipping_norm / self.plan.rows.total
+        scale = self.response.clipping_norm / self.plan.rows.total
         products = [scale * (direction * sums).sum() for sums in self._released[first:]]
         # The noise of a round is a part of the coefficients. It is centred over the classes.
         n_classes = coefficients.shape[1]
@@ -307,7 +311,7 @@ class AveragedRounds:
         return ScoreEquation.of_rounds(
             self.plan,
             self._reference,
-            self.residuals,
+            self.response,
             self._asked_coefficients[first:],
             coefficients,
             direction,

@@ -77,7 +77,7 @@ class Design:
         return n_rows, n_features
 
     def decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
-        """Compute scores (n_rows, n_columns) from coefficients (n_features, n_columns)."""
+        """Compute scores (n_rows, n_outputs) from coefficients (n_features, n_outputs)."""
         return np.asarray(self.features @ coefficients + intercept)
 
     def rowwise_decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
@@ -107,7 +107,7 @@ class Design:
         return np.asarray(matrix[0, 0] + linear + squares)
 
     def sums(self, weights: Floats) -> Floats:
-        """Sum features times weights over the rows: (n_features, n_columns)."""
+        """Sum features times weights over the rows: (n_features, n_outputs)."""
         return np.asarray(self.features.T @ weights)
 
     def residual_limits(self, norm: float) -> Floats:

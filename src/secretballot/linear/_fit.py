@@ -26,13 +26,12 @@ from secretballot.linear._fit_features import (
     public_features,
 )
 from secretballot.linear._fit_input import FitInput, Validate, read_parts, read_tables
-from secretballot.linear._fit_plan import FitPlan, plan_fit
-from secretballot.linear._fit_size import FitSize, warn_weak_signal
+from secretballot.linear._fit_plan import FitPlan, FitSize, plan_fit, warn_weak_signal
 from secretballot.linear._fit_warnings import (
     warn_failed_fit,
     warn_flattened,
 )
-from secretballot.linear._monotone_posterior import monotone_posterior
+from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import PrivateSums
 from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
 from secretballot.linear._settings import Settings

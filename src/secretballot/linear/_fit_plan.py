@@ -1,20 +1,23 @@
-"""Plan of a fit, and its price: what it releases, and of what, from public numbers alone."""
+"""Size, plan and price of a fit: what it releases, and of what, from public numbers alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, warn
+from secretballot.accounting._answers import epsilon_factor
 from secretballot.accounting._release_plan import PlannedRelease, ReleasePlan
 from secretballot.ensemble.individual._levels import Levels
 from secretballot.linear._additive_bins import FEWEST_PUBLIC_ROWS, AdditiveBins
+from secretballot.linear._classes import ClassResponse
 from secretballot.linear._dense_features import KernelFeatures
-from secretballot.linear._design import FeatureMap
+from secretballot.linear._design import FeatureMap, stores_pairs
 from secretballot.linear._fit_columns import (
     FitColumns,
     declared_columns,
@@ -22,6 +25,7 @@ from secretballot.linear._fit_columns import (
     read_directions,
 )
 from secretballot.linear._fit_features import (
+    MOST_PUBLIC_ROWS,
     additive_features,
     bounds_of_numbers,
     dense_features,
@@ -29,7 +33,9 @@ from secretballot.linear._fit_features import (
     plan_bins,
 )
 from secretballot.linear._fit_input import Population
-from secretballot.linear._fit_size import FitSize, expected_quality, too_many_columns
+from secretballot.linear._labels import LabelResponse
+from secretballot.linear._numbers import NumberResponse
+from secretballot.linear._reference_rows import N_SYNTHETIC
 from secretballot.linear._response import Response, scaled_sum
 from secretballot.linear._settings import Settings
 from secretballot.linear._synthetic_rows import rank_error_ratio
@@ -38,6 +44,231 @@ from secretballot.measures._rank_grid import RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._level_prices import by_level
 from secretballot.tables._public_rows_check import PublicRowsCheck
+
+
+class Prospect(NamedTuple):
+    """Quality of models between two ratios of signal to noise."""
+
+    below: float  # upper end of the ratios
+    least: float  # least and largest share of a score that noise left
+    most: float
+    loss: float = math.nan  # largest loss of accuracy; NaN where it was not measured
+
+
+class MeasuredQuality(NamedTuple):
+    """Quality of models of certain tables, by the ratio of signal to noise."""
+
+    tables: str
+    score: str
+    steps: tuple[Prospect, ...]  # by ascending ratio
+
+
+#: Measured by benchmarks/equal_epsilon/noise_loss.py, and by benchmarks/multilabel/label_noise.py.
+_CLASSES = MeasuredQuality(
+    "three tables (Adult, Bank, Credit)",
+    "AUC above .5",
+    (
+        Prospect(30.0, 0.28, 0.70, 0.111),
+        Prospect(100.0, 0.62, 0.99, 0.058),
+        Prospect(400.0, 0.88, 1.0, 0.026),
+        Prospect(math.inf, 0.97, 1.0, 0.007),
+    ),
+)
+_NUMBERS = MeasuredQuality(
+    "three tables (prices of diamonds, ages in Adult, credit limits)",
+    "R^2",
+    (
+        Prospect(30.0, -0.07, 0.38),
+        Prospect(100.0, 0.52, 0.92),
+        Prospect(400.0, 0.80, 0.96),
+        Prospect(math.inf, 0.91, 0.97),
+    ),
+)
+#: Ratios are divided by the root of the number of labels, which share a vector's length.
+_LABELS = MeasuredQuality(
+    "five tables (scene, emotions, enron, corel5k, bibtex)",
+    "AUC above .5",
+    (
+        Prospect(2.0, 0.02, 0.33),
+        Prospect(5.0, 0.09, 0.87),
+        Prospect(10.0, 0.16, 0.94),
+        Prospect(math.inf, 0.92, 0.99),
+    ),
+)
+
+#: A fit is warned of where models kept less than this share.
+_LITTLE = 0.5
+
+
+def expected_quality(signal: float, response: Response) -> str:
+    """Describe what models of certain tables kept at such a ratio."""
+    if isinstance(response, ClassResponse) and response.n_outputs > 1:
+        return (
+            f"What noise leaves of a model of {response.n_outputs} classes was not measured: with "
+            "two classes it leaves more. score_private tells after the fit."
+        )
+    tables, score, _ = _measured_quality(response)
+    prospect = _prospect(signal, response)
+    start = f"At this ratio of signal to noise models of {tables}"
+    if prospect.least < 0:
+        return (
+            f"{start} were often worse than the mean: {score} was at most {prospect.most:.0%} of "
+            "that without noise, and often below 0."
+        )
+    share = f"{prospect.least:.0%} to {prospect.most:.0%}"
+    if prospect.least == prospect.most:
+        share = f"about {prospect.least:.0%}"
+    lost = "" if math.isnan(prospect.loss) else f", and lost up to {prospect.loss:.3f} of accuracy"
+    return (
+        f"{start} kept {share} of the {score} that they have without noise{lost}. Other "
+        "tables differ."
+    )
+
+
+def warn_weak_signal(signal: float, response: Response) -> None:
+    """Warn, before anything is spent, of a fit that may learn next to nothing."""
+    if _prospect(signal, response).least < _LITTLE:
+        warn(
+            f"the private rows stand out of the noise {signal:.2g} times only. "
+            f"{expected_quality(signal, response)} Use more rows, a larger epsilon or fewer "
+            "columns; price_fit(n, X_public) says beforehand what to expect."
+        )
+
+
+def _prospect(signal: float, response: Response) -> Prospect:
+    return next(step for step in _measured_quality(response).steps if signal < step.below)
+
+
+def _measured_quality(response: Response) -> MeasuredQuality:
+    if isinstance(response, NumberResponse):
+        return _NUMBERS
+    if not isinstance(response, LabelResponse):
+        return _CLASSES
+    root = math.sqrt(response.n_outputs)
+    steps = tuple(step._replace(below=root * step.below) for step in _LABELS.steps)
+    return _LABELS._replace(steps=steps)
+
+
+#: Bins grow as a power of the signal-to-noise ratio; the constants are measured.
+_FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
+
+#: Public rows for each bin, of at least so many rows: reference rows are never fewer.
+_PUBLIC_ROWS_PER_BIN, _LEAST_PUBLIC_ROWS = 16, 400
+
+#: Bins of all columns together: time grows as their cube, and as the classes.
+_ALL_BINS = 512
+
+#: Signal-to-noise ratio of a class from which kernels have a width of 1, and their least width; the
+#: constants are measured.
+_FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
+
+#: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
+#: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
+_LEAST_SIGNAL = 6.0
+
+#: Bytes of each reference row for each pair of its entries, in either order. (Measured: 20 bytes at
+#: the peak.)
+_BYTES_PER_PAIR = 16
+#: Largest memory of a fit, in bytes.
+_MOST_MEMORY = 8 * 10**9
+
+
+@dataclass(frozen=True)
+class FitSize:
+    """Size of a fit."""
+
+    signal: float  # ratio of the rows' mean to the noise, if one round took the whole budget
+    n_bins: int  # largest number of bins of a column
+    n_rounds: int  # number of sums of residuals after the first
+    kernel_width: float  # width of kernels; see `KernelFeatures`
+    whole_fit: VectorSum  # mechanism of one release that would take all that the fit may spend
+
+    @classmethod
+    def choose(
+        cls,
+        settings: Settings,
+        response: Response,
+        population: Population,
+        *,
+        n_columns: int,
+        n_public: int,
+    ) -> FitSize:
+        """Choose the size of a fit, as far as the settings leave it open."""
+        whole_fit = settings.accountant.calibrate(
+            lambda sigma: scaled_sum(sigma, population.weight), n_rows=1, scope=settings.scope
+        )
+        clear_signal = signal_to_noise(population.total, whole_fit.sigma, 1.0)
+        signal = clear_signal / math.sqrt(n_columns)
+        n_bins, n_rounds = settings.n_bins, settings.rounds
+        if isinstance(n_bins, str):
+            n_bins = choose_bins(signal, n_public, n_columns, response.n_outputs)
+        if isinstance(n_rounds, str):
+            n_rounds = response.choose_rounds(signal, n_public)
+        width = choose_width(clear_signal, response.n_outputs)
+        return cls(signal, int(n_bins), int(n_rounds), width, whole_fit)
+
+    def check_signal(self, settings: Settings, population: Population) -> None:
+        """Raise BudgetExceededError if the noise would drown the signal of all rows."""
+        if self.signal >= _LEAST_SIGNAL:
+            return
+        factor, n_units = _LEAST_SIGNAL / self.signal, population.n_units
+        epsilon = epsilon_factor(settings.accountant, settings.scope, factor)
+        raise BudgetExceededError(
+            f"noise that fits what may be spent would drown what {n_units} private rows (or "
+            f"owners) say together: their mean stands out of it {self.signal:.2g} times, and "
+            f"{_LEAST_SIGNAL:g} times are needed to learn more than the frequent class. Nothing "
+            f"was released or spent. Use about {math.ceil(n_units * factor)} rows, "
+            f"{epsilon:g} times the epsilon, or fewer columns."
+        )
+
+
+def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
+    """Compute the ratio of the rows' mean to the noise, if one round took the whole budget.
+
+    `sigma` is the noise on a sum of vectors of length at most 1, `norm` the length of the vectors.
+    """
+    return 2 * n_people / (sigma * norm)
+
+
+def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) -> int:
+    all_bins = _ALL_BINS * math.pow(2 / max(n_outputs, 2), 1 / 3)
+    most = min(
+        _MOST_BINS,
+        max(n_public, _LEAST_PUBLIC_ROWS) / _PUBLIC_ROWS_PER_BIN,
+        all_bins / n_columns,
+    )
+    return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
+
+
+def choose_width(signal: float, n_outputs: int) -> float:
+    """Choose the width of kernels: wide ones tell columns together, and need a strong signal."""
+    return min(max((signal / (_FULL_SIGNAL * n_outputs)) ** 2, _LEAST_WIDTH), 1.0)
+
+
+def too_many_columns(
+    *, n_columns: int, n_entries: int, n_features: int, n_public: int, n_pairs: int
+) -> str:
+    """Describe why a fit of so many columns is refused; "" if it is not."""
+    if not n_pairs and not stores_pairs(n_entries, n_features):
+        return ""
+    n_rows = min(n_public, MOST_PUBLIC_ROWS) + N_SYNTHETIC
+    all_entries = n_entries + n_pairs
+    memory = _BYTES_PER_PAIR * n_rows * all_entries**2
+    if memory <= _MOST_MEMORY:
+        return ""
+    most_entries = math.isqrt(_MOST_MEMORY // (_BYTES_PER_PAIR * n_rows))
+    most_columns = n_columns * most_entries // all_entries
+    most_rows = _MOST_MEMORY // (_BYTES_PER_PAIR * all_entries**2) - N_SYNTHETIC
+    fewer_rows = f", or at most {most_rows:,} public rows" if most_rows > 0 and n_public else ""
+    return (
+        f"{n_columns:,} columns are too many for a fit, which would take about "
+        f"{memory / 1e9:,.0f} GB of memory ({_BYTES_PER_PAIR} bytes times {n_rows:,} reference "
+        f"rows times the square of {all_entries:,} entries a row), and at most "
+        f"{_MOST_MEMORY / 1e9:.0f} GB are taken. Nothing was released or spent. Use at most "
+        f"{most_columns:,} columns: "
+        f"columns=[...] names those to read{fewer_rows}."
+    )
+
 
 #: Public rows below which lengths and directions of whole rows are hardly known.
 _FEW_FOR_DENSE = 30

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,28 +13,56 @@ from scipy.special import expit, logit
 from secretballot.ensemble._read_target import check_targets
 from secretballot.linear._averaged_rounds import (
     AVERAGED_ROUNDS,
-    ClippedResiduals,
+    ClippedResponse,
     run_averaged_rounds,
 )
 from secretballot.linear._design import Floats
 from secretballot.linear._private_sums import Residuals, Targets
 from secretballot.linear._reference_rows import ReferenceRows
-from secretballot.linear._response import ClassifierResponse, FittedRounds, LabelOutput, RoundPlan
+from secretballot.linear._response import ClassifierResponse, FittedRounds, RoundPlan
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
 _RELATIVE_NORM = 0.6
-#: Probabilities nearer to 0 or 1 are taken as this.
+#: Probabilities nearer to 0 or 1 are taken as this, and so are thresholds.
 _LEAST_PROBABILITY = 1e-9
 
 
 @dataclass(frozen=True)
-class ClippedLabels(ClippedResiduals):
-    """Clipped residuals of label indicators."""
+class LabelResponse(ClassifierResponse, ClippedResponse):
+    """Labels of each row."""
 
     rates: Floats  # (n_labels,): public guess of the share of rows with each label
+    # (n_labels,): probability above which a label is predicted. None: its mean over the reference
+    # rows.
+    thresholds: Floats | None = None
 
     @property
-    def start(self) -> Floats:
+    def n_outputs(self) -> int:
+        return len(self.rates)
+
+    @property
+    def note(self) -> dict[str, object]:
+        """The model, and the origin of its labels, whose number is public as that of rows is."""
+        model = f"logistic regression of {len(self.rates)} labels"
+        return {"model": model, "classes_learned": False}
+
+    def read(self, y: ArrayLike) -> Targets:
+        targets = check_targets(y)
+        if targets.ndim != 2 or targets.shape[1] != len(self.rates):
+            raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
+        return self.encode(targets)
+
+    def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
+        return csr_array(targets, dtype=np.float64)
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        return AVERAGED_ROUNDS
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        return run_averaged_rounds(plan, self)
+
+    @property
+    def first_scores(self) -> Floats:
         return np.asarray(logit(self.rates))
 
     @property
@@ -45,7 +74,7 @@ class ClippedLabels(ClippedResiduals):
         return 1 / float(_variances(self.rates).mean())
 
     @property
-    def scaled(self) -> Residuals:
+    def scaled_residuals(self) -> Residuals:
         norm = self.clipping_norm
 
         def residuals(targets: Targets, scores: Floats) -> Floats:
@@ -54,7 +83,7 @@ class ClippedLabels(ClippedResiduals):
 
         return residuals
 
-    def read(
+    def corrected(
         self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, float]:
         """Subtract the expectation: under the model clipped residuals have a mean besides 0."""
@@ -107,6 +136,36 @@ class ClippedLabels(ClippedResiduals):
 
         return factor((1 - p) ** 2), factor(p**2)
 
+    def fitted(self, rounds: FittedRounds) -> LabelResponse:
+        if self.thresholds is not None:
+            return self
+        assert rounds.reference is not None
+        p = label_probabilities(rounds.reference, rounds.posterior.coefficients)
+        rates = rounds.reference.weights @ p
+        least = _LEAST_PROBABILITY
+        return replace(self, thresholds=np.clip(rates, least, 1 - least))
+
+    def class_values(self) -> list[NDArray[np.generic]]:
+        return [np.array([0, 1]) for _ in self.rates]
+
+    def decision(self, scores: Floats) -> Floats:
+        assert self.thresholds is not None
+        return np.asarray(scores - logit(self.thresholds))
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return np.asarray(expit(scores))
+
+    def predict(self, scores: Floats) -> NDArray[np.generic]:
+        return np.asarray(self.decision(scores) > 0, dtype=np.int64)
+
+    def find_target(self, target: Hashable) -> tuple[int, float]:
+        codes: dict[Hashable, int] = {code: code for code in range(len(self.rates))}
+        if target not in codes:
+            raise ValueError(
+                f"target={target!r} is no label; give the index of one, from 0 to {len(codes) - 1}."
+            )
+        return codes[target], 1.0
+
 
 def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
     return np.asarray(expit(reference.design.decision(coefficients[1:], coefficients[:1])))
@@ -119,51 +178,3 @@ def _variances(p: Floats) -> Floats:
 def _of_others(terms: Floats) -> Floats:
     """Sum the terms of all other labels, for each label."""
     return np.asarray(terms.sum(axis=1, keepdims=True) - terms)
-
-
-#: Least threshold, and one less the largest.
-_LEAST_RATE = 1e-9
-
-
-@dataclass(frozen=True)
-class LabelResponse(ClassifierResponse):
-    """Labels of each row."""
-
-    rates: Floats  # (n_labels,): public guess of the share of rows with each label
-    # (n_labels,): probability above which a label is predicted. None: its mean over the reference
-    # rows.
-    thresholds: Floats | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.rates)
-
-    @property
-    def note(self) -> dict[str, object]:
-        """The model, and the origin of its labels, whose number is public as that of rows is."""
-        model = f"logistic regression of {len(self.rates)} labels"
-        return {"model": model, "classes_learned": False}
-
-    def read(self, y: ArrayLike) -> Targets:
-        targets = check_targets(y)
-        if targets.ndim != 2 or targets.shape[1] != len(self.rates):
-            raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
-        return self.encode(targets)
-
-    def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
-        return csr_array(targets, dtype=np.float64)
-
-    def choose_rounds(self, signal: float, n_public: int) -> int:
-        return AVERAGED_ROUNDS
-
-    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
-        return run_averaged_rounds(plan, ClippedLabels(self.rates))
-
-    def output(self, rounds: FittedRounds) -> LabelOutput:
-        thresholds = self.thresholds
-        if thresholds is None:
-            reference = rounds.reference
-            assert reference is not None
-            p = label_probabilities(reference, rounds.posterior.coefficients)
-            thresholds = np.clip(reference.weights @ p, _LEAST_RATE, 1 - _LEAST_RATE)
-        return LabelOutput(thresholds)

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import nnls
+from scipy.special import expit
 
 from secretballot._base._matrices import cholesky_root, gram, inverse, product, solve
 from secretballot.linear._design import Floats, PriorGroup
@@ -22,21 +25,10 @@ _INITIAL_VARIANCE, _INITIAL_PAIR_VARIANCE = 0.5, 0.1
 _HYPERPRIOR_WEIGHT, _LEAST_PART = 0.1, 5e-4
 #: Prior precision of the intercept, which is almost free.
 _INTERCEPT_PRECISION = 1e-2
-
-#: Passes that compute errors and prior variances anew, Gauss-Newton steps of a pass, updates of
-#: the prior variances in a pass, and halvings of a step.
-_PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 5, 2, 2, 8
-#: Factor of the steps of the prior variances' logarithms. Those of expectation maximisation are
-#: short; below 2 longer ones don't oscillate.
-_RELAXATION = 1.5
-#: Largest changes of a coefficient: in the last pass, with the same slopes, and by a step.
-_CONVERGED_STEP, _CURVED_STEP, _LARGEST_STEP = 0.05, 0.5, 3.0
-#: Largest change of a coefficient by updates of the prior variances in a pass. Where probabilities
-#: are near 0 or 1 the model's linear form holds for small changes only.
-_LARGEST_SHIFT = 1.0
-#: Share of the variance of a score that counts as its distance from the score asked at, and the
-#: largest variance.
-_VARIANCE_SHARE, _LARGEST_SCORE_VARIANCE = 0.3, 4.0
+#: Gauss-Newton steps of a pass, and halvings of a step.
+_STEPS, _HALVINGS = 2, 8
+#: Change of a coefficient by a step up to which the next one has the same slopes, and the largest.
+_CURVED_STEP, _LARGEST_STEP = 0.5, 3.0
 
 
 class Hyperprior(NamedTuple):
@@ -57,7 +49,83 @@ class Hyperprior(NamedTuple):
         )
 
 
-_LOG_ODDS = Hyperprior(mean=0.2, largest=10.0)
+class Link(NamedTuple):
+    """Expected target of a row as a function of its score, and how coefficients are fitted to it.
+
+    The target is the number itself, or the indicator of the second class.
+    """
+
+    is_linear: bool  # whether scores are expected targets: else they are log-odds
+    hyperprior: Hyperprior
+    # Passes that compute errors anew, updates of the prior variances in each, and the change of a
+    # coefficient at which passes end.
+    n_passes: int
+    n_updates: int
+    converged: float
+    # Largest change of a coefficient by updates of the prior variances in a pass.
+    longest_shift: float
+    # Power of the change of prior variances in an update.
+    relaxation: float
+    # Part of the expected targets by which errors were computed that stays in the next pass.
+    kept: float
+    # Share of the variance of a score that counts as its distance from the score asked at, and the
+    # largest variance.
+    variance_share: float
+    largest_score_variance: float
+    # Largest mean square of a round's deviations from the model, in units of their errors, at which
+    # reference rows are trusted.
+    largest_misfit: float
+    intercept_precision: float = _INTERCEPT_PRECISION
+
+    def expected(self, scores: Floats) -> Floats:
+        return scores if self.is_linear else np.asarray(expit(scores))
+
+    def slopes(self, expected: Floats) -> Floats:
+        return np.ones_like(expected) if self.is_linear else expected * (1 - expected)
+
+
+#: Link of two classes. Updates of prior variances are short: below a power of 2 longer ones don't
+#: oscillate. Where probabilities are near 0 or 1 the model's linear form holds for small changes
+#: only. Errors at the last coefficients alone would be too small and too large in turns, as
+#: coefficients that follow the rounds closely are far from those asked at.
+LOG_ODDS = Link(
+    is_linear=False,
+    hyperprior=Hyperprior(mean=0.2, largest=10.0),
+    n_passes=5,
+    n_updates=2,
+    converged=0.05,
+    longest_shift=1.0,
+    relaxation=1.5,
+    kept=0.5,
+    variance_share=0.3,
+    largest_score_variance=4.0,
+    largest_misfit=np.inf,
+)
+
+
+def number_link(variance: float) -> Link:
+    """Return the link of numbers with this variance.
+
+    No effect varies more than the target: a wider prior would fit noise. The effect of missing
+    cells has a variance of its own: where few cells are missing, or none, noise of the first round
+    would be taken for it, and later rounds could not correct it. The misfit is some .8 where
+    reference rows are like the private rows.
+    """
+    hyperprior = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
+    return Link(
+        is_linear=True,
+        hyperprior=hyperprior.scaled(variance),
+        n_passes=8,
+        n_updates=3,
+        converged=1e-3 * variance**0.5,
+        longest_shift=np.inf,
+        relaxation=1.0,
+        kept=0.0,
+        variance_share=1.0,
+        largest_score_variance=np.inf,
+        largest_misfit=1.6,
+        intercept_precision=_INTERCEPT_PRECISION / variance,
+    )
 
 
 @dataclass(frozen=True)
@@ -66,10 +134,11 @@ class ReleasedRound:
 
     # (n_released,): means of the first features: those of pairs are added in later rounds.
     mean: Floats
-    # (n_rows, 1): probabilities of the reference rows from which the residuals were taken.
+    # (n_rows, 1): expected targets of the reference rows from which the residuals were taken.
     expected: Floats
     gain: Floats  # (n_rows,): factor of the residuals, which bounds their length
-    noise: float  # standard deviation of the noise on each number
+    noise: float | Floats  # standard deviation of the noise on each number
+    variance: float | None = None  # of a row's residual times the gain; None: that of its class
 
 
 @dataclass(frozen=True)
@@ -116,31 +185,32 @@ class Posterior:
 
 
 class WhitenedRounds:
-    """Released rounds in units of their errors, as functions of the coefficients of two classes.
+    """Released rounds in units of their errors, as functions of the coefficients.
 
     Results are lists with an array for each round.
 
-    The errors of a round are the noise, the sampling of private classes, and the difference between
+    The errors of a round are the noise, the sampling of private rows, and the difference between
     reference and private rows. The errors of different rounds are taken as independent: see "How
     the posterior is computed" in `docs/theory/logistic-regression.md`. The sizes of the errors are
-    computed by `p` and `variances`, probabilities and variances of the scores of the reference
-    rows.
+    computed by `expected`, the expected targets of the reference rows, and the `covariance` of the
+    coefficients. `unit_slopes` are those of means of scores, if the link is linear.
     """
 
     def __init__(
         self,
         rounds: Sequence[ReleasedRound],
         reference: ReferenceRows,
+        link: Link,
         n_people: float,
-        p: Floats,
-        variances: Floats,
+        expected: Floats,
+        covariance: Floats,
+        unit_slopes: Floats | None = None,
     ) -> None:
-        self.reference = reference
+        self.reference, self.link, self._unit_slopes = reference, link, unit_slopes
         self.released = [round_.mean for round_ in rounds]
-        self.expected = np.concatenate([round_.expected for round_ in rounds], axis=1)
+        self.asked = np.concatenate([round_.expected for round_ in rounds], axis=1)
         self.gains = np.stack([round_.gain for round_ in rounds], axis=1)
-        noises = [round_.noise for round_ in rounds]
-        errors = self._error_covariances(noises, n_people, p, variances)
+        errors = self._error_covariances(rounds, n_people, expected, covariance)
         self._roots = [
             # By columns, as LAPACK reads it: of a symmetric matrix that is its transpose.
             cholesky(error[: len(mean), : len(mean)].T, overwrite_a=True, check_finite=False)
@@ -148,37 +218,55 @@ class WhitenedRounds:
         ]
 
     def _error_covariances(
-        self, noises: Sequence[float], n_people: float, p: Floats, variances: Floats
+        self,
+        rounds: Sequence[ReleasedRound],
+        n_people: float,
+        expected: Floats,
+        covariance: Floats,
     ) -> Floats:
-        mismatch = 1 / self.reference.effective_size + 1 / n_people
-        gaps = self.gains * (p - self.expected)
+        reference, link = self.reference, self.link
+        mismatch = 1 / reference.effective_size + 1 / n_people
+        gaps, slopes = self.gains * (expected - self.asked), link.slopes(expected)
+        residuals = self.gains**2 * slopes  # the slope of two classes is the variance of one
+        for residual, round_ in zip(residuals.T, rounds, strict=True):
+            if round_.variance is not None:
+                residual[:] = round_.variance
         # All rounds have the same sampling error: each counts it in full as many times.
-        sampling = self.gains**2 * p * (1 - p) * (len(noises) / n_people)
-        spread = np.minimum(variances, _LARGEST_SCORE_VARIANCE)[:, None]
-        squares = gaps**2 + _VARIANCE_SHARE * spread * (self.gains * p * (1 - p)) ** 2
-        covariances = self.reference.products(sampling + squares * mismatch)
-        for covariance, gap, noise in zip(
-            covariances, self.reference.means(gaps).T, noises, strict=True
+        sampling = residuals * (len(rounds) / n_people)
+        unknown = np.minimum(reference.variances(covariance), link.largest_score_variance)[:, None]
+        squares = gaps**2 + link.variance_share * unknown * (self.gains * slopes) ** 2
+        errors = reference.products(sampling + squares * mismatch)
+        unit = self._unit_slopes
+        spread = None if unit is None else product(product(unit, covariance), unit.T)
+        for error, gap, gain, round_ in zip(
+            errors, reference.means(gaps).T, self.gains[0], rounds, strict=True
         ):
-            covariance -= mismatch * np.outer(gap, gap)
-            np.einsum("ii->i", covariance)[:] += noise**2
-        return covariances
+            error -= mismatch * np.outer(gap, gap)
+            if spread is not None:
+                error -= mismatch * gain**2 * spread
+            np.einsum("ii->i", error)[: len(round_.mean)] += round_.noise**2
+        return errors
 
     def residuals(self, coefficients: Floats) -> list[Floats]:
         """Compute released less expected means: (n_released,)."""
-        gaps = self.gains * (self.reference.probabilities(coefficients) - self.expected)
-        means = self.reference.means(gaps).T
+        expected = self.link.expected(self.reference.scores(coefficients))
+        means = self.reference.means(self.gains * (expected - self.asked)).T
         return self._whiten(
-            [
-                mean - expected[: len(mean)]
-                for mean, expected in zip(self.released, means, strict=True)
-            ]
+            [mean - gap[: len(mean)] for mean, gap in zip(self.released, means, strict=True)]
         )
 
     def slopes(self, coefficients: Floats) -> list[Floats]:
         """Compute the expected means' derivatives: (n_released, 1 + n_features)."""
-        p = self.reference.probabilities(coefficients)
-        weights = self.gains * (p * (1 - p))
+        unit = self._unit_slopes
+        if unit is not None:
+            return self._whiten(
+                [
+                    gain * unit[: len(mean)]
+                    for mean, gain in zip(self.released, self.gains[0], strict=True)
+                ]
+            )
+        p = self.link.expected(self.reference.scores(coefficients))
+        weights = self.gains * self.link.slopes(p)
         sums, products = self.reference.means(weights), self.reference.products(weights)
         return self._whiten(
             [
@@ -201,32 +289,47 @@ def fit_posterior(
     groups: Groups,
     start: Posterior,
     n_people: float,
+    link: Link = LOG_ODDS,
 ) -> Posterior:
-    """Fit the coefficients of two classes to all released rounds by generalised least squares.
+    """Fit the coefficients of one score to all released rounds by generalised least squares.
 
-    Each group of coefficients has a normal prior, whose variance maximises the evidence.
+    Each group of coefficients has a normal prior, whose variance maximises the evidence. Where a
+    round deviates by far more than its errors, reference rows count as fewer.
     """
     values, prior_variances = start.coefficients, start.prior_variances
-    prior = prior_precision(groups, prior_variances, len(values))
-    covariance = inverse(prior) if start.covariance is None else start.covariance
-    p = reference.probabilities(values)
-    for _ in range(_PASSES):
-        # A mean over passes: errors at the last coefficients alone would be too small and too large
-        # in turns, as coefficients that follow the rounds closely are far from those asked at.
-        p = (p + reference.probabilities(values)) / 2
-        variances = reference.variances(covariance)
-        whitened = WhitenedRounds(rounds, reference, n_people, p, variances)
+    prior = prior_precision(groups, prior_variances, len(values), link)
+    unit_slopes, trusted = None, reference
+    if link.is_linear:
+        unit_slopes = reference.unit_slopes()
+        covariance = np.zeros_like(prior)  # errors of the first pass are those of known scores
+    else:
+        covariance = inverse(prior) if start.covariance is None else start.covariance
+    expected = link.expected(reference.scores(values))
+    for pass_ in range(link.n_passes):
+        expected = link.kept * expected + (1 - link.kept) * link.expected(reference.scores(values))
+        whitened = WhitenedRounds(
+            rounds, trusted, link, n_people, expected, covariance, unit_slopes
+        )
+        before = values
         minimum, precision, moved = _minimise(whitened, prior, values)
         target = product(precision + prior, minimum[:, 0])
-        for _ in range(_VARIANCE_UPDATES):
+        for _ in range(link.n_updates):
             covariance = inverse(precision + prior)
             shift = product(covariance, target)[:, None] - minimum
-            values = minimum + _shortened(shift, _LARGEST_SHIFT)
+            values = minimum + _shortened(shift, link.longest_shift)
             prior_variances = updated_variances(
-                groups, values[:, 0], covariance, _LOG_ODDS, prior_variances
+                groups, values[:, 0], covariance, link, prior_variances
             )
-            prior = prior_precision(groups, prior_variances, len(values))
-        if moved < _CONVERGED_STEP:
+            prior = prior_precision(groups, prior_variances, len(values), link)
+        if link.is_linear:
+            deviations = whitened.residuals(values)
+            misfit = max(float(np.mean(deviation**2)) for deviation in deviations)
+            if misfit > link.largest_misfit or trusted.effective_size < reference.effective_size:
+                size = min(trusted.effective_size / misfit, reference.effective_size)
+                trusted = replace(trusted, effective_size=size)
+            # The first pass, of known scores, is none by which they converge.
+            moved = float(np.abs(values - before).max()) if pass_ else np.inf
+        if moved < link.converged:
             break
     return Posterior(
         values,
@@ -243,7 +346,7 @@ def _minimise(
     """Minimise the sum of squares and the prior's by Gauss-Newton steps that never raise it.
 
     Returns the coefficients, the precision without the prior at the last slopes, and the largest
-    change of a coefficient in a step.
+    change of a coefficient in a step. One step finds the minimum of a linear link.
     """
     furthest, moved = 0.0, np.inf
     residuals = whitened.residuals(values)
@@ -256,7 +359,10 @@ def _minimise(
         gradient = -product(prior, values[:, 0])
         for slope, residual in zip(slopes, residuals, strict=True):
             gradient += product(slope.T, residual)
-        step = _shortened(solve(root, gradient)[:, None], _LARGEST_STEP)
+        step = solve(root, gradient)[:, None]
+        if whitened.link.is_linear:
+            return values + step, precision, float(np.abs(step).max())
+        step = _shortened(step, _LARGEST_STEP)
         for halvings in range(_HALVINGS):
             candidate = values + step * 0.5**halvings
             residuals_there = whitened.residuals(candidate)
@@ -268,7 +374,7 @@ def _minimise(
         moved = float(np.abs(candidate - values).max())
         values, residuals, objective = candidate, residuals_there, lower
         furthest = max(furthest, moved)
-        if moved < _CONVERGED_STEP:
+        if moved < whitened.link.converged:
             break
     return values, precision, furthest
 
@@ -283,10 +389,12 @@ def _objective(residuals: Sequence[Floats], prior: Floats, values: Floats) -> fl
     return float(squares + values[:, 0] @ product(prior, values[:, 0]))
 
 
-def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int) -> Floats:
+def prior_precision(
+    groups: Groups, prior_variances: Floats, n_coefficients: int, link: Link = LOG_ODDS
+) -> Floats:
     """Compute the precision of all coefficients' prior, the intercept's first."""
     prior = np.zeros((n_coefficients, n_coefficients))
-    prior[0, 0] = _INTERCEPT_PRECISION
+    prior[0, 0] = link.intercept_precision
     for group, variance in zip(groups, prior_variances, strict=True):
         prior[1:, 1:][group.place, group.place] = group.precision / variance
     return prior
@@ -296,11 +404,11 @@ def updated_variances(
     groups: Groups,
     values: Floats,
     covariance: Floats,
-    hyperprior: Hyperprior,
-    present: Floats | None = None,
+    link: Link,
+    present: Floats,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric."""
-    effects, errors = values[1:], covariance[1:, 1:]
+    effects, errors, hyperprior = values[1:], covariance[1:, 1:], link.hyperprior
     variances, limits = [], []
     for group in groups:
         limits.append(hyperprior.largest if group.is_column else hyperprior.largest_dense)
@@ -309,9 +417,7 @@ def updated_variances(
         square += np.sum(precision * errors[place, place])
         weight = _HYPERPRIOR_WEIGHT if group.centre is None else hyperprior.missing_weight
         variances.append((square + weight * hyperprior.mean) / (len(precision) + weight))
-    updated = np.array(variances)
-    if present is not None:
-        updated = present * (updated / present) ** _RELAXATION
+    updated = present * (np.array(variances) / present) ** link.relaxation
     return np.clip(updated, _LEAST_PART * hyperprior.mean, limits)
 
 
@@ -331,3 +437,73 @@ def centred_variances(groups: Groups, covariance: Floats) -> Floats:
         mean = errors[centre, centre].mean()
         variances[1:][place] += mean - 2 * errors[centre, place].mean(axis=0)
     return variances
+
+
+#: Iterations of non-negative least squares for each relation, and the ridge that makes multipliers
+#: unique, which those of two ordered columns of a pair are not.
+_ITERATIONS, _RIDGE = 30, 1e-6
+#: Binary places of rounded coefficients, below the largest.
+_BITS = 32
+
+
+def monotone_posterior(posterior: Posterior, relations: NDArray[np.intp]) -> Posterior:
+    """Return the posterior with its most probable coefficients in order, and its own errors."""
+    if not len(relations):
+        return posterior
+    assert posterior.covariance is not None
+    columns = [
+        ordered_coefficients(values, posterior.covariance, 1 + relations)
+        for values in posterior.coefficients.T
+    ]
+    return replace(posterior, coefficients=np.stack(columns, axis=1))
+
+
+def ordered_coefficients(values: Floats, covariance: Floats, relations: NDArray[np.intp]) -> Floats:
+    """Return the closest coefficients in a given order, in the metric of a normal law.
+
+    They minimise (b - values)' covariance^-1 (b - values) subject to b[i] <= b[j] for all relations
+    (i, j).
+    """
+    related, places = np.unique(relations, return_inverse=True)
+    lower, upper = places.reshape(relations.shape).T
+    root = cholesky(covariance[np.ix_(related, related)], lower=True)
+    ordered = _in_order(_project(values[related], root, lower, upper), lower, upper)
+    moved = cho_solve((root, True), ordered - values[related])
+    # All other coefficients have their mean given these.
+    result = values + covariance[:, related] @ moved
+    result[related] = ordered
+    return result
+
+
+def _project(
+    values: Floats, root: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]
+) -> Floats:
+    """Solve the quadratic program, but for rounding, by non-negative least squares of its dual."""
+    # The solution is root @ (start + slopes' multipliers).
+    start = solve_triangular(root, values, lower=True)
+    slopes = root[upper] - root[lower]
+    slopes /= np.linalg.norm(slopes, axis=1, keepdims=True)
+    n_relations = len(slopes)
+    stacked = np.concatenate([slopes.T, _RIDGE * np.eye(n_relations)])
+    target = np.concatenate([-start, np.zeros(n_relations)])
+    try:
+        multipliers, _ = nnls(stacked, target, maxiter=_ITERATIONS * n_relations)
+    except RuntimeError:  # too many iterations: the budget is spent, so an answer is needed
+        multipliers = np.zeros(n_relations)
+    return np.asarray(root @ (start + slopes.T @ multipliers))
+
+
+def _in_order(values: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]) -> Floats:
+    """Return values without the remaining violations: the mean of running maxima and minima."""
+    largest, smallest = values.copy(), values.copy()
+    while (largest[lower] > largest[upper]).any():
+        np.maximum.at(largest, upper, largest[lower])
+    while (smallest[lower] > smallest[upper]).any():
+        np.minimum.at(smallest, lower, smallest[upper])
+    return (largest + smallest) / 2
+
+
+def rounded_coefficients(values: Floats) -> Floats:
+    """Round coefficients so that their sums times weights of knots are exact, and so in order."""
+    exponent = int(np.frexp(np.abs(values).max())[1]) - _BITS
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))

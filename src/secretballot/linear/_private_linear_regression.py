@@ -17,12 +17,11 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._parameter_checks import refuse_arguments
 from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
-from secretballot.linear._expected_errors import ExpectedErrors
 from secretballot.linear._fit import FitArguments
 from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
 from secretballot.linear._linear_model import LinearModel
-from secretballot.linear._monotone_posterior import rounded_coefficients
-from secretballot.linear._posterior import centred_coefficients
+from secretballot.linear._posterior import centred_coefficients, rounded_coefficients
+from secretballot.linear._residual_histogram import ExpectedErrors
 from secretballot.linear._settings import NumberReader
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score

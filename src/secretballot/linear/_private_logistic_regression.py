@@ -326,8 +326,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         refuse_arguments(unsupported, _NO_WEIGHTS)
         with restored_on_failure(self), explained_interrupts(self):
             fitted = self._run_fit(FitArguments(X, y, X_public, owners, budgets))
-        self._output = fitted.response.output(fitted.rounds)
-        self.classes_ = self._output.class_values()
+        self._response = fitted.response.fitted(fitted.rounds)
+        self.classes_ = self._response.class_values()
         self._keep_fit(fitted)
         self.__dict__.pop("class_weight_", None)
         if not isinstance(self.classes_, list):
@@ -352,7 +352,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         """
         scores = self._scores(X)
-        return self._output.decision(scores)
+        return self._response.decision(scores)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class, or label. Free of charge.
@@ -366,7 +366,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
         scores = self._scores(X)
-        return self._output.probabilities(scores)
+        return self._response.probabilities(scores)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithms of `predict_proba`. Free of charge.
@@ -395,7 +395,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         return self._predict_scores(self._scores(X))
 
     def _predict_scores(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return self._output.predict(scores)
+        return self._response.predict(scores)
 
     def terms(self, target: Hashable = None) -> TermList:
         """Return the effect of each column, and of each pair, on the log odds. Free of charge.
@@ -427,7 +427,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         secretballot.inspection.TermsDisplay : The picture.
         """
         features = self._check_additive()
-        column, sign = self._output.find_target(target)
+        column, sign = self._response.find_target(target)
         return model_terms(features, sign * self.coef_[column], self._centred_error[column])
 
 

@@ -44,7 +44,7 @@ class PrivateSums(Protocol):
         """Return the same rows with the cells of pairs beside one-hot features."""
 
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
-        """Sum features times residuals over the rows: (n_features, n_columns)."""
+        """Sum features times residuals over the rows: (n_features, n_outputs)."""
 
     def counted_sums(
         self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
@@ -111,12 +111,12 @@ class RowSums:
             yield rows, features
 
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
-        """Sum features times residuals over the rows: (n_features, n_columns).
+        """Sum features times residuals over the rows: (n_features, n_outputs).
 
         A row's residuals are clipped to a length of 1, or as much more as its features are shorter
         than the norm. Features and residuals are rounded towards zero to multiples of a power of
         two at which the sum is exact. So a row's vector is the same whatever the other rows are.
-        `residuals` maps the targets of rows and their scores to residuals: (n_rows, n_columns).
+        `residuals` maps the targets of rows and their scores to residuals: (n_rows, n_outputs).
         """
         total: Floats | float = 0.0
         blocks = self._weighted_blocks(coefficients, norm, residuals, self.weight_bits)
@@ -206,9 +206,9 @@ class RowSums:
             self._cache[start], self._designs[start] = design.features, (bits, design)
         return design
 
-    def _parts(self, n_columns: int) -> Iterator[tuple[slice, Features]]:
+    def _parts(self, n_outputs: int) -> Iterator[tuple[slice, Features]]:
         """Yield blocks in parts whose residuals are few enough to be held at once."""
-        step = max(_MOST_RESIDUALS // n_columns, 1)
+        step = max(_MOST_RESIDUALS // n_outputs, 1)
         for rows, features in self.blocks():
             if features.shape[0] <= step:
                 yield rows, features

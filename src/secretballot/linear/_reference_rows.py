@@ -92,7 +92,7 @@ class ReferenceRows:
         return self.design.quadratic(covariance)
 
     def means(self, values: Floats) -> Floats:
-        """Estimate the means of features times values: (n_features, n_columns)."""
+        """Estimate the means of features times values: (n_features, n_outputs)."""
         return self.design.sums(values * self.weights[:, None])
 
     def private_means(
@@ -110,8 +110,13 @@ class ReferenceRows:
             variances = share * released.noise**2
         return means, np.sqrt(variances)
 
+    def unit_slopes(self) -> Floats:
+        """Estimate the derivatives of the means of features times scores in the coefficients."""
+        ones = np.ones((len(self.weights), 1))
+        return np.concatenate([self.means(ones), self.products(ones)[0]], axis=1)
+
     def products(self, values: Floats) -> Floats:
-        """Estimate the means of f f' times values: (n_columns, n_features, n_features)."""
+        """Estimate the means of f f' times values: (n_outputs, n_features, n_features)."""
         return self.design.products(values * self.weights[:, None])
 
 
