@@ -25,8 +25,8 @@ def skewed(seed):
     return X, np.exp(1.2 * y), public
 
 
-def fit(X, y, public, bounds, seed, epsilon=1.0, **settings):
-    accountant = PrivacyAccountant(epsilon, 1e-5)
+def fit(X, y, public, bounds, seed, budget=1.0, **settings):
+    accountant = PrivacyAccountant(budget, 1e-5)
     model = PrivateLinearRegression(
         target_bounds=bounds, accountant=accountant, random_state=seed, **settings
     )
@@ -77,6 +77,17 @@ def test_a_column_beyond_the_public_rows_is_not_taken_for_targets():
         assert finding(X, days, public, (0, 120), seed) == ""
 
 
+@pytest.mark.parametrize("n", [300, N])
+@pytest.mark.parametrize("quantile", [0.65, 0.7])
+def test_targets_of_which_a_third_is_beyond_the_bounds_are_warned_of(quantile, n):
+    for seed in range(2):
+        X, y, public = draw(seed, n)
+        found = finding(X, y, public, (-9, np.quantile(y, quantile)), seed)
+        assert "more than a quarter of the targets lie beyond target_bounds=(-9.0, " in found
+        assert "Name wider bounds" in found
+        assert "NOT FOR PUBLICATION" in found
+
+
 @pytest.mark.parametrize("declared", [False, True])
 def test_most_targets_beyond_the_bounds_are_refused_for_the_price_of_the_check(declared):
     X, y, public = draw(0)
@@ -102,3 +113,27 @@ def test_targets_in_parts_are_counted_too(tmp_path):
     pool = PublicData(pd.DataFrame(public, columns=list("abcd")))
     with pytest.raises(ValueError, match="target_bounds=.* private targets lie beyond"):
         model.fit(parts, X_public=pool)
+    model.set_params(target_bounds=(-9_000, np.quantile(1000 * y, 0.65)))
+    with pytest.warns(UserWarning, match="a quarter of the targets lie beyond target_bounds="):
+        model.fit(parts, X_public=pool)
+
+
+@pytest.mark.filterwarnings("ignore:target_bounds=.*nearly all private targets seem to lie")
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_scores_that_far_too_wide_bounds_hide_are_refused(epsilon):
+    X, y, public = draw(0)
+    y = 9 + y
+    model = fit(X, y, public, (0, 5_000), 0, epsilon, epsilon=0.8 * epsilon)
+    spent = model.accountant.spent().share
+    assert model.price_score(N, share=0.05).half_width == np.inf
+    with pytest.raises(ValueError, match="warning of the fit: noise hides .*closer target_bounds="):
+        model.score_private(X, y, share=0.05)
+    assert model.accountant.spent().share == spent
+    with pytest.warns(UserWarning, match="The noise hides"):
+        assert np.isfinite(model.score_private(X, y, sigma=N / 50).rmse_interval[1])
+
+
+def test_scores_within_bounds_that_are_ten_times_too_wide_are_released():
+    X, y, public = draw(0)
+    model = fit(X, y, public, (-20, 20), 0, 8.0, epsilon=7.0)
+    assert model.score_private(X, y, share=0.05).r2_interval[0] > 0

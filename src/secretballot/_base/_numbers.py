@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +24,8 @@ _LARGEST_INTEGER = 2**53
 _GENEROUS = 10**6
 #: Characters of a value that a message quotes.
 _QUOTED = 60
+#: Endings of names of files of rows.
+_FILES = (".parquet", ".csv", ".gz", ".feather", ".arrow")
 #: Entries of a list that a message quotes.
 _FEW_ENTRIES = 2
 
@@ -120,22 +123,42 @@ def quoted(value: object) -> str:
 def number_of_rows(name: str, value: Any, unit: str = "row") -> Any:
     """Return the length of a table given in place of its number of rows, or of each in a dict.
 
-    Anything else is returned as it is. If the unit is the owner, a table is refused: its number of
-    owners is not known.
+    Numbers and texts are returned as they are. Refused are rows in parts or files, shapes, counts
+    by value, and, if the unit is the owner, tables, whose number of owners is not known.
     """
     if isinstance(value, Mapping):
         return {key: number_of_rows(name, entry, unit) for key, entry in value.items()}
     rows = getattr(value, "X", value)  # of PublicData
-    shape = getattr(rows, "shape", None)
+    shape: Any = getattr(rows, "shape", None)
     is_list = isinstance(rows, list | tuple)
-    if not is_list and not (isinstance(shape, tuple) and shape):
+    is_table = is_list or (isinstance(shape, tuple) and len(shape) > 0)
+    if isinstance(value, Number | str | None) or shape == ():
         return value
+    first = rows[0] if is_list and rows else None
+    is_in_parts = not is_table or (not is_list and not isinstance(shape[0], Integral))
+    if is_in_parts or is_file(first) or len(getattr(first, "shape", ())) > 1:
+        raise ValueError(
+            f"{name}={quoted(rows)} is no number: rows in parts or files are not counted here. "
+            f"Give the number of all {unit}s, such as {name}=100_000."
+        )
+    if (isinstance(rows, tuple) and len(rows) == 2) or getattr(rows, "name", None) == "count":
+        raise ValueError(
+            f"{name}={quoted(rows)} is a shape, or counts by value. Give the number of all "
+            f"{unit}s, such as {name}=len(X), or the sum of the counts."
+        )
     if unit == "owner":
         raise ValueError(
             f"{name}={quoted(rows)} is a table of rows, and people are owners here, who may have "
             f"several. Give the number of owners."
         )
-    return len(rows) if is_list else int(shape[0])  # type: ignore[index]
+    return len(rows) if is_list else int(shape[0])
+
+
+def is_file(entry: object) -> bool:
+    """Return True of a path, or a text that ends as names of files of rows do."""
+    return isinstance(entry, os.PathLike) or (
+        isinstance(entry, str) and os.path.splitext(entry)[1] in _FILES
+    )
 
 
 def check_unmasked(name: str, values: object) -> None:

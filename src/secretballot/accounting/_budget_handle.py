@@ -53,11 +53,15 @@ class BudgetHandle:
         return _without_only_level(ByLevel(spent))
 
     def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
-        """Report the privacy that is left, per level if epsilon was given per level."""
+        """Report the privacy that is left, per level if epsilon was given per level.
+
+        Nothing is left of a child that was closed.
+        """
         totals, sensitive = self._ledger.totals(), self._ledger.budget.is_sensitive
+        is_closed = self._ledger.is_closed
         return _without_only_level(
             ByLevel(
-                (level.name, remaining_for(level, totals, sensitive=sensitive))
+                (level.name, remaining_for(level, totals, is_closed, sensitive=sensitive))
                 for level in self.levels
             )
         )
@@ -283,6 +287,7 @@ class BudgetHandle:
         """
         check_integer("n_fits", n_fits)
         _check_share(share)
+        self._ledger.check_open()
         totals = self._ledger.totals()
         return _without_only_level(
             equal_caps(self._ledger.budget, totals, int(n_fits), float(share))

@@ -179,15 +179,17 @@ def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> 
 
 
 def remaining_for(
-    level: LevelBudget, totals: Totals, *, sensitive: bool = False
+    level: LevelBudget, totals: Totals, is_closed: bool = False, *, sensitive: bool = False
 ) -> PrivacyRemaining:
+    """Report what is left of a level: nothing, if the budget `is_closed`."""
     spent = spent_on(level, totals)
+    left = 0.0 if is_closed else 1.0
     return PrivacyRemaining(
         level=level.name,
-        share=max(1 - spent.share, 0.0),
-        amount=max(level.amount - spent.amount, 0.0),
+        share=left * max(1 - spent.share, 0.0),
+        amount=left * max(level.amount - spent.amount, 0.0),
         order=level.order,
-        delta=max(level.approximation_delta - float(spent.cost.delta), 0.0),
+        delta=left * max(level.approximation_delta - float(spent.cost.delta), 0.0),
         sensitive=sensitive,
     )
 

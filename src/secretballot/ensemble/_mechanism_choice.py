@@ -21,6 +21,7 @@ from secretballot.ledger._budget import LevelBudget
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.mechanisms._label_voting import BinaryVoting
+from secretballot.mechanisms._noisy_counts import NoisyNumbers, VectorSum
 from secretballot.mechanisms._noisy_max import GNMax
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ def choose_n_teachers(
 
 
 def check_votes_on(mechanism: Mechanism, target: Target) -> None:
+    if isinstance(mechanism, NoisyNumbers | VectorSum):
+        raise ValueError(
+            f"mechanism={mechanism!r} releases numbers, and a vote a class, or labels; use one "
+            "that does, such as GNMax or BinaryVoting, or None."
+        )
     if mechanism.multilabel and not target.multilabel:
         raise ValueError(
             f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "

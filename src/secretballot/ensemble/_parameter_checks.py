@@ -17,6 +17,7 @@ from secretballot.ensemble._frozen_parties import (
     learners_of,
 )
 from secretballot.ensemble.individual import Individualization, Levels
+from secretballot.ensemble.student import PrivateChoice
 from secretballot.mechanisms._base import Mechanism
 
 if TYPE_CHECKING:
@@ -28,10 +29,39 @@ def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
         check_parties(ensemble.estimator)
     else:
         check_learner("estimator", ensemble.estimator)
+        check_teacher(ensemble.estimator)
     if ensemble.student is not None:
         check_learner("student", ensemble.student)
+        _check_no_budget("student", ensemble.student)
     if ensemble.mechanism is not None and ensemble.individualization is not None:
         _check_individual(ensemble.mechanism, ensemble.individualization)
+
+
+def _parts(estimator: object) -> list[object]:
+    """Return an estimator and all parameters of it and of its steps."""
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    return [estimator, *parameters.values()]
+
+
+def _check_no_budget(name: str, learner: object) -> None:
+    """Refuse a teacher or student that spends a budget of its own."""
+    if any(isinstance(part, PrivacyAccountant) for part in _parts(learner)):
+        raise ValueError(
+            f"{name} is, or has, a private model with an accountant of its own, which it would "
+            "spend besides. The vote protects private rows: pass a plain classifier, such as "
+            "LogisticRegression(), or fit the private model alone."
+        )
+
+
+def check_teacher(estimator: object) -> None:
+    """Refuse a teacher that is, or has as a step, a private model or a `PrivateChoice`."""
+    _check_no_budget("estimator", estimator)
+    if any(isinstance(part, PrivateChoice) for part in _parts(estimator)):
+        raise ValueError(
+            "estimator is, or has, a PrivateChoice, which chooses among students on private rows, "
+            "paid by the budget: pass it as student= of PrivateTeacherEnsemble. A teacher may "
+            "choose among its own rows at no cost: estimator=GridSearchCV(...)."
+        )
 
 
 def _check_individual(mechanism: Mechanism, individualization: Individualization) -> None:

@@ -73,6 +73,13 @@ class PublicData:
             "and to X_public beforehand."
         )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"PublicData has no attribute {name!r}. It only wraps the public rows, which are its "
+            "attribute X. Change them first, and wrap what results: "
+            "PublicData(pool.X.drop(columns=['id']))."
+        )
+
     def __repr__(self) -> str:
         return f"PublicData({type(self.X).__name__})"
 
@@ -90,7 +97,8 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     no_table = isinstance(rows, str | bytes | dict | Set) and not hasattr(rows, "shape")
-    table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
+    table = any(hasattr(rows, name) for name in ("shape", "columns", "__array__"))
+    table = table or isinstance(rows, list | tuple)
     if no_table or not table or getattr(rows, "shape", None) == ():
         raise ValueError(f"X_public={quoted(rows)} is no table; give the public rows themselves.")
     if isinstance(rows, tuple) and any(np.ndim(part) > 1 for part in rows[:1]):

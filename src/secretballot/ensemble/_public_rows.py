@@ -16,7 +16,7 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import learners_of
 from secretballot.tables._fitted_columns import validate_columns
-from secretballot.tables._frames import check_names, check_table, dense_columns
+from secretballot.tables._frames import check_names, check_table, complex_error, dense_columns
 from secretballot.tables._row_schema import RowSchema
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ def check_values(
         )
     except (TypeError, ValueError) as error:
         if "Complex data" in str(error):
-            # scikit-learn's message shows the table, which may be private.
-            raise ValueError(
-                f"Complex data not supported: {name} holds complex numbers; give real ones.{mark}"
-            ) from None
+            raise complex_error(name) from None
         if isinstance(error, TypeError) and not hasattr(X, "columns"):
             raise TypeError(f"{error}{mark}") from None
         return  # Texts, dates: a single estimator may know what they mean.

@@ -20,6 +20,7 @@ from secretballot.ensemble._private_labels import declared_classes, encode, lear
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
 from secretballot.measures._answers import check_no_complex
 from secretballot.measures._targets import check_column
+from secretballot.tables._cells import missing_cells
 
 _OF_SETS = (
     "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "
@@ -123,6 +124,12 @@ def _indicators(table: Any, values: NDArray[Any]) -> Any:
         raise ValueError(
             f"y has shape {table.shape}: one label only. Pass an array of one class a row, of "
             "shape (n_samples,)."
+        )
+    if missing_cells(values.ravel()).any():
+        raise ValueError(
+            f"y has shape {table.shape} and contains NaN or None: each label is present (1) or "
+            "absent (0). Leave rows with an unknown label out of X and y, or fit a model for each "
+            f"label on the rows that have it. {NOT_FOR_PUBLICATION}"
         )
     if values.dtype.kind not in "biuf" or not ((values == 0) | (values == 1)).all():
         raise ValueError(

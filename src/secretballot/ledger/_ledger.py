@@ -251,8 +251,13 @@ class Ledger:
             pass
         return totals
 
+    @property
+    def is_closed(self) -> bool:
+        """True of a child budget that was closed; the whole budget never is."""
+        return False
+
     def check_open(self) -> None:
-        """Refuse a child budget that was closed; the whole budget never is."""
+        """Refuse a child budget that was closed."""
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
@@ -445,8 +450,12 @@ class ChildLedger(Ledger):
     def state(self) -> ChildTotals:
         return self.root.totals().children[self.child_name]
 
+    @property
+    def is_closed(self) -> bool:
+        return self.state().is_closed
+
     def check_open(self) -> None:
-        if self.state().is_closed:
+        if self.is_closed:
             raise closed_child(self.child_name)
 
     def transact(

@@ -158,7 +158,10 @@ class ColumnChoice:
         if self.is_named and names is not None:
             missing = [column for column in self.names if column not in names]
             if missing:
-                raise ValueError(f"columns names {missing[:5]!r}, which {name} does not have.")
+                raise ValueError(
+                    f"columns= names {missing[:5]!r}, which {name} does not have: add them, or "
+                    "rename those that have other names."
+                )
             positions = [names.index(column) for column in self.names]
         elif width != self.n_columns:
             self.check_width(X, name)

@@ -109,7 +109,7 @@ def run_fit(
                 rounds = _rounds(data, plan, features, rows, rival_rows, _releasing(run, task))
                 fitted = response.run_rounds(rounds)
         progress.end()
-        data.private.warn_misfits()
+        data.private.warn_misfits(data.response.target_bounds)
         return _result(settings, data, plan, size, rounds, fitted, check, arguments.y)
     finally:
         data.private.close()

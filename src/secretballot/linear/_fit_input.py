@@ -37,6 +37,7 @@ from secretballot.tables._frames import (
     as_table,
     check_table,
     column_names,
+    complex_error,
     dense_columns,
     row_shape,
 )
@@ -169,7 +170,7 @@ def read_tables(
         X=choice.select(given_rows) if choice.is_named else given_rows,
         table=table,
         names=columns.names,
-        misfits=misfits,
+        misfits={**misfits, **response.misfits(targets)},
         targets=targets,
         people=people,
         shares=shares,
@@ -246,6 +247,8 @@ def check_public_table(
         )
         return checked
     except ValueError as error:
+        if "Complex data" in str(error):
+            raise complex_error(name) from None
         if TEXT_ERROR in str(error):
             raise ValueError(
                 f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "

@@ -98,8 +98,10 @@ def warn_flattened(
         )
 
 
-def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> None:
+def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: float) -> bool:
     """Warn of bounds that are too narrow or far too wide for a model without any clear effect.
+
+    Return whether they are.
 
     `intercept` is the released mean of the predictions, `residual` the released root mean square of
     the residuals, as a share of half the range.
@@ -120,11 +122,12 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
             "proportion to them"
         )
     else:
-        return
+        return False
     warn(
         f"target_bounds={bounds!r}: {reason}, so next to nothing was learned. Do they have the "
         f"unit of y? {remedy}. This follows from what was released, and the budget is spent."
     )
+    return True
 
 
 def _absent_columns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from secretballot.linear._residual_histogram import (
 from secretballot.linear._response import FittedRounds, Response, RoundPlan
 from secretballot.linear._synthetic_rows import copula_reference_rows
 from secretballot.measures._targets import read_targets
+from secretballot.tables._misfits import TARGETS
 
 #: Initial prior variance of a group's coefficients, in units of the target's variance.
 INITIAL_VARIANCE = 0.1
@@ -393,8 +394,8 @@ class NumberResponse(Response):
     def target_bounds(self) -> tuple[float, float]:
         return self.bounds
 
-    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_]:
-        return np.abs(np.asarray(targets, dtype=np.float64)) == BEYOND
+    def misfits(self, targets: Targets) -> dict[Hashable, NDArray[np.bool_]]:
+        return {TARGETS: np.abs(np.asarray(targets, dtype=np.float64)) == BEYOND}
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
         return _N_ROUNDS

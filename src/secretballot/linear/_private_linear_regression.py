@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,7 +59,8 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
     target_bounds : tuple of (float, float), default=None
         Least and largest target, which must be known beforehand: targets of private rows are
         clipped to them. They may be some times too wide: residuals are clipped where most end.
-        `check_public_rows` counts the targets beyond them too, as those of one column more.
+        `check_public_rows` counts the targets beyond them too, as those of one column more. A
+        fit warns, for you alone, if more than a quarter are beyond.
     columns : array-like of column names or positions, default=None
         Columns to read; None: all. The model leaves the others out; public rows with names of
         columns may lack them. Tables of too many columns (some 220 numbers with 400 public rows)
@@ -300,8 +302,10 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         self._half_range, self._residuals = half, rounds.histogram
         centred = half * centred_coefficients(fitted.features.groups, coefficients)
         is_clear = np.abs(centred) > CLEAR_EFFECT * self._centred_error[0]
-        if not is_clear.any():
-            warn_target_bounds((low, high), self.intercept_, rounds.histogram.variance**0.5)
+        if not is_clear.any() and warn_target_bounds(
+            (low, high), self.intercept_, rounds.histogram.variance**0.5
+        ):
+            self._expected_errors = replace(self._expected_errors, is_known=False)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ from secretballot.tables._exchange import Exchange
 from secretballot.tables._frames import as_table, columns_of
 from secretballot.tables._misfits import warn_misfits
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import TARGETS, people_outside, totals_outside
+from secretballot.tables._public_rows_check import people_outside, totals_outside
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
 
@@ -246,8 +246,8 @@ class PrivateSource(ABC):
         """Add up counts of people, by column; a function of rows in memory makes them."""
 
     @abstractmethod
-    def warn_misfits(self) -> None:
-        """Warn, after a release, of columns with many cells that do not fit."""
+    def warn_misfits(self, target_bounds: tuple[float, float] | None) -> None:
+        """Warn, after a release, of columns with many cells that do not fit, and of targets."""
 
     def close(self) -> None:
         """Delete what was written for the fit."""
@@ -261,7 +261,7 @@ class TableSource(PrivateSource):
     X: ArrayLike  # rows as they were given; without public rows, with the columns that are chosen
     table: ArrayLike  # rows as read, with the columns that are chosen
     names: list[Hashable]  # names of these columns
-    misfits: Mapping[Hashable, NDArray[np.bool_]]  # (n_rows,)
+    misfits: Mapping[Hashable, NDArray[np.bool_]]  # (n_rows,), of targets too
     targets: Targets
     people: People
     shares: Floats  # (n_rows,): factor of each row's vector
@@ -306,18 +306,15 @@ class TableSource(PrivateSource):
         Targets beyond their bounds count as a column.
         """
         totals = totals_outside(self.X, X_public, self.people, categories, self.names)
-        return totals | self._targets_beyond(response)
+        return totals | people_outside(self.people, response.misfits(self.targets).items())
 
     def totals_undeclared(
         self, bounds: Bounds, categories: Categories, response: Response
     ) -> dict[Hashable, float]:
         """Count the people whose cells are not what was declared, by column, and targets."""
         masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
-        return people_outside(self.people, masks) | self._targets_beyond(response)
-
-    def _targets_beyond(self, response: Response) -> dict[Hashable, float]:
-        beyond = response.beyond_bounds(self.targets)
-        return {} if beyond is None else people_outside(self.people, [(TARGETS, beyond)])
+        targets = response.misfits(self.targets).items()
+        return people_outside(self.people, [*masks, *targets])
 
     def cells(self) -> dict[Hashable, ArrayLike]:
         """Return the columns as they were given, where there are no public rows."""
@@ -327,8 +324,9 @@ class TableSource(PrivateSource):
     def cells_read(self) -> dict[Hashable, ArrayLike]:
         return dict(zip(self.names, columns_of(self.table), strict=True))
 
-    def warn_misfits(self) -> None:
-        warn_misfits({name: float(rows.mean()) for name, rows in self.misfits.items()})
+    def warn_misfits(self, target_bounds: tuple[float, float] | None) -> None:
+        shares = {name: float(rows.mean()) for name, rows in self.misfits.items()}
+        warn_misfits(shares, target_bounds)
 
 
 @dataclass(frozen=True)
@@ -353,7 +351,7 @@ class RowReader:
             X=X,
             table=table,
             names=list(self.choice.names),
-            misfits=misfits,
+            misfits={**misfits, **self.response.misfits(targets)},
             targets=targets,
             people=people,
             shares=people.weights * self.weights[0 if rows.levels is None else rows.levels],
@@ -397,9 +395,10 @@ class PartSource(PrivateSource):
             sums.update(part)
         return dict(sums)
 
-    def warn_misfits(self) -> None:
+    def warn_misfits(self, target_bounds: tuple[float, float] | None) -> None:
         n_rows = sum(self._n_rows)
-        warn_misfits({name: count / n_rows for name, count in self._misfits.items()})
+        shares = {name: count / n_rows for name, count in self._misfits.items()}
+        warn_misfits(shares, target_bounds)
 
     def close(self) -> None:
         self.buckets.delete()

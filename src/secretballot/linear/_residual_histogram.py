@@ -165,6 +165,7 @@ class ExpectedErrors:
     mean: float  # of the targets, where the bounds are -1 and 1
     variance: float  # the same
     residuals: ResidualHistogram  # residuals in the last round, in the same units
+    is_known: bool = True  # whether the variance is above the noise
 
     @classmethod
     def of(
@@ -214,5 +215,5 @@ class ExpectedErrors:
             largest_error=min(size * half, high - low),
             largest_deviation=float(deviation) * half,
             unexplained=unexplained,
-            deviation=float(np.sqrt(self.variance)) * half,
+            deviation=float(np.sqrt(self.variance)) * half if self.is_known else 0.0,
         )

@@ -153,9 +153,9 @@ class Response(ABC):
         """Declared bounds of the target, to which it is clipped; None of classes and labels."""
         return None
 
-    def beyond_bounds(self, targets: Targets) -> NDArray[np.bool_] | None:
-        """Tell which targets, as they are learned, were beyond `target_bounds`."""
-        return None
+    def misfits(self, targets: Targets) -> dict[Hashable, NDArray[np.bool_]]:
+        """Return the mask of targets, as they are learned, beyond `target_bounds`, by `TARGETS`."""
+        return {}
 
     def warn(self) -> None:
         """Warn of what the response itself tells of private rows."""

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_no_public_data, check_unmasked, listed_classes
+from secretballot._base._numbers import listed_classes
+from secretballot.measures._targets import check_column
 from secretballot.tables._cells import missing_cells
 
 #: Largest share of labels that are no classes without a warning.
@@ -184,8 +185,7 @@ def _codes(classes: NDArray[Any]) -> dict[Hashable, int]:
 
 def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     """Convert labels to an array; labels of a list keep their types."""
-    check_unmasked(name, labels)
-    check_no_public_data(name, labels)
+    check_column(labels, name)
     if issparse(labels):
         return np.asarray(cast("csr_array", labels).toarray())
     table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)

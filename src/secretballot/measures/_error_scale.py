@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ class ErrorScale:
     largest_error: float  # errors are clipped to it
     largest_deviation: float  # deviations of targets from the centre are clipped to it
     unexplained: float  # expected MSE / variance; a wrong one only adds noise
-    deviation: float  # expected, of the targets, for expected widths of intervals
+    deviation: float  # expected, of the targets, for expected widths of intervals; 0 if unknown
 
     @classmethod
     def between(
@@ -94,6 +95,8 @@ class ErrorScale:
 
     def noise_error(self, noise: float) -> float:
         """Compute the expected standard deviation of R^2 by the noise of a vector's mean."""
+        if not self.deviation:
+            return math.inf
         numbers, variance = self.noise(noise), (self.deviation / self.largest_deviation) ** 2
         error = np.hypot(self.ratio * numbers[0], self.unexplained * numbers[2])
         return float(error / variance)

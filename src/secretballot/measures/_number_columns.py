@@ -23,7 +23,14 @@ from secretballot.tables._declared_columns import (
     count_readable,
     refuse_unreadable,
 )
-from secretballot.tables._frames import as_table, check_table, column_names, columns_of, row_shape
+from secretballot.tables._frames import (
+    as_table,
+    check_kind,
+    check_table,
+    column_names,
+    columns_of,
+    row_shape,
+)
 from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_extremes import (
     count_at_bounds,
@@ -35,6 +42,8 @@ from secretballot.tables._repeated_rows import warn_repeated_rows
 
 #: Columns of times or durations, which are read as days.
 Days = Mapping[Hashable, str]
+#: Kinds of types of NumPy and pandas, and types of polars, that hold texts or objects.
+_TEXTS = ("O", "S", "U", "String", "Categorical", "Object")
 
 
 class RankSums(NamedTuple):
@@ -65,6 +74,13 @@ class TableColumns:
         people = People.from_owners(accountant, owners, np.shape(table)[0])
         return cls(X, table, names, people)
 
+    @property
+    def not_texts(self) -> list[Hashable]:
+        """Names of the columns that are not of objects or texts, by their types."""
+        dtypes = [getattr(column, "dtype", None) for column in columns_of(self.table)]
+        is_text = [getattr(dtype, "kind", str(dtype)) in _TEXTS for dtype in dtypes]
+        return [name for name, text in zip(self.names, is_text, strict=True) if not text]
+
     def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
         """Check the cells, and compute the sums of a grid."""
         columns = dict(zip(self.names, columns_of(self.table), strict=True))
@@ -94,6 +110,10 @@ class PartColumns:
         parts.check_alone(owners=owners)
         check_unit(accountant, owners=True)
         return cls(parts, list(parts.columns_with_targets))
+
+    @property
+    def not_texts(self) -> list[Hashable]:
+        return self.names
 
     def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
         """Check the cells, and add up the sums of a grid over the owners of all buckets."""
@@ -146,6 +166,7 @@ def _people_outside(
 
 def _private_table(X: ArrayLike) -> ArrayLike:
     """Return rows as a table of one or more columns; a single column may be one-dimensional."""
+    check_kind(X, "X")
     if issparse(X):
         raise ValueError("X is sparse; pass its columns as X.toarray().")
     if isinstance(X, list | tuple):

@@ -202,7 +202,8 @@ def private_quantiles(
             f"bounds={quoted(bounds)}: columns of parts are found by name. Give a dict, such as "
             '{"age": (0, 120)}.'
         )
-    declared, days = read_bounds(bounds, columns.names), date_bounds(bounds, columns.names)
+    declared = read_bounds(bounds, columns.names, columns.not_texts)
+    days = date_bounds(bounds, columns.names)
     if not declared:
         raise ValueError("bounds names no column; give (low, high) of at least one.")
     if len(declared) * n_bins > _ALL_BINS:

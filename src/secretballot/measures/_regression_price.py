@@ -49,7 +49,8 @@ class RegressionScorePrice(Shown):
     largest_error : float
         Size at which errors will be clipped.
     target_std : float
-        Standard deviation of the targets on which `half_width` relies.
+        Standard deviation of the targets on which `half_width` relies; 0, and an infinite width, if
+        the fit of a model could not tell it from noise.
     level : float
         Confidence level of that interval.
     fits : bool

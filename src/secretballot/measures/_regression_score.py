@@ -111,6 +111,14 @@ def release_errors(
     mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
     scale = choose_scale(mechanism.sigma / scored.n)
     sums = scored.sum(partial(sum_errors, scale))[None]
+    noise_of_mean = mechanism.sigma / scored.n
+    facts = f", if targets have a standard deviation of {scale.deviation:,.4g}"
+    if not scale.deviation:
+        facts = (
+            f", by the warning of the fit: noise hides how far targets vary within target_bounds="
+            f"{(scale.low, scale.high)!r}, and sigma= releases a score all the same"
+        )
+    is_expected = noise.sigma is None or scale.deviation > 0
     check_score(
         accountant,
         mechanism,
@@ -118,8 +126,8 @@ def release_errors(
         scope,
         n=scored.n,
         level=noise.level,
-        noise=max(mechanism.sigma / scored.n, scale.noise_error(mechanism.sigma / scored.n)),
-        facts=f", if targets have a standard deviation of {scale.deviation:,.4g}",
+        noise=max(noise_of_mean, scale.noise_error(noise_of_mean) if is_expected else 0.0),
+        facts=facts,
         remedy="or declare closer target_bounds=, or a smaller largest_error=",
     )
     released = accountant.release(

@@ -68,8 +68,9 @@ class RegressorScoreMethods(ScoreMethods):
         BudgetExceededError
             If it doesn't fit the remaining budget; nothing is spent.
         ValueError
-            If columns or targets are missing, predictions for a row depend on other rows, or noise
-            would hide R^2 by the expectation of `price_score`; nothing is spent.
+            If columns or targets are missing, predictions for a row depend on other rows, noise
+            would hide R^2 by the expectation of `price_score`, or the fit warned that its
+            `target_bounds` are too wide and no `sigma` is given; nothing is spent.
         """
         noise = self._noise_of("score_private", epsilon, share, sigma, level)
         scored = self._scored_rows(X, y, owners, rows_per_call)

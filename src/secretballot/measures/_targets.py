@@ -116,8 +116,7 @@ def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
 
 def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Return a prediction for each row; NaN where a cell is no finite number."""
-    check_unmasked("y_pred", y_pred)
-    check_no_public_data("y_pred", y_pred)
+    check_column(y_pred, "y_pred")
     cells: Any = y_pred
     shape = np.shape(cells) if hasattr(cells, "shape") else (len(cells),)
     if shape == (n_rows, 1):
@@ -126,4 +125,10 @@ def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         raise ValueError(
             f"y_true has {n_rows} rows and y_pred shape {shape}; give a prediction for each."
         )
-    return read_numbers(cells)
+    numbers = read_numbers(cells)
+    if getattr(getattr(cells, "dtype", None), "kind", "") == "c" or not np.isfinite(numbers).any():
+        raise ValueError(
+            "y_pred holds no finite real number, and predictions of numbers are expected: give "
+            f"model.predict(X) of a regressor. Nothing was spent. {NOT_FOR_PUBLICATION}"
+        )
+    return numbers

@@ -24,6 +24,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._frozen_parties import check_classifier
 from secretballot.ensemble._label_model import label_probabilities
+from secretballot.ensemble._parameter_checks import check_teacher
 from secretballot.ensemble._private_labels import declared_classes, encode
 from secretballot.ensemble._public_rows import as_rows, check_values, matching_rows
 from secretballot.ensemble._randomness import Randomness
@@ -132,6 +133,7 @@ class Party:
         self._randomness = Randomness.from_seed(random_state)
         self._schema = BaseEstimator()
         check_classifier("estimator", estimator)
+        check_teacher(estimator)
         accountant.scope(epsilon)  # checks epsilon
         self.name = name
         self.accountant = accountant

@@ -20,17 +20,19 @@ Bounds = Mapping[Hashable, tuple[float, float]]
 def read_bounds(
     bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None,
     names: Sequence[Hashable],
+    shown: Sequence[Hashable] | None = None,
 ) -> Bounds:
     """Read the bounds of columns of numbers; times and durations as days.
 
-    `bounds` are a pair for all columns, one for each, or a dict of them.
+    `bounds` are a pair for all columns, one for each, or a dict of them. An error lists the columns
+    that are `shown`; None: all.
     """
     by_column = _bounds_by_column(bounds, names)
     for name in by_column:
         if name not in names:
             raise ValueError(
                 f"bounds names {name!r}, which is no column of numbers of X. These are "
-                f"{list(names)[:_MOST_NAMED]!r}."
+                f"{list(names if shown is None else shown)[:_MOST_NAMED]!r}."
             )
     return {name: _checked_pair(name, by_column[name]) for name in names if name in by_column}
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_no_public_data, check_unmasked
+from secretballot._base._numbers import check_no_public_data, check_unmasked, is_file
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
@@ -53,7 +53,7 @@ def _container_of_list(X: Sequence[Any], table_name: str) -> str:
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
     """Refuse tables of other libraries, and a single row without its table."""
     shape = getattr(X, "shape", ())
-    _check_kind(X, name)
+    check_kind(X, name)
     if isinstance(X, list | tuple):
         shape = (len(X), *row_shape(X))
     if getattr(getattr(X, "dtype", None), "names", None):
@@ -88,7 +88,12 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
         )
 
 
-def _check_kind(X: ArrayLike, name: str) -> None:
+def complex_error(name: str) -> ValueError:
+    """Return an error that does not show the table, as scikit-learn's does: it may be private."""
+    return ValueError(f"Complex data not supported: {name} holds complex numbers; give real ones.")
+
+
+def check_kind(X: Any, name: str) -> None:
     check_unmasked(name, X)
     check_no_public_data(name, X)
     is_list = isinstance(X, list | tuple)
@@ -97,6 +102,14 @@ def _check_kind(X: ArrayLike, name: str) -> None:
             f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
             f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
+    if is_list and len(X) and is_file(X[0]):
+        raise ValueError(
+            f"{name} is a list of files. Read them first, pandas.concat(map(pandas.read_parquet, "
+            f"files)); or give PrivateParts.from_parquet(files, owners=..., y=...)."
+        )
+    dtypes = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
+        raise complex_error(name)
 
 
 def dense_columns(X: Any) -> Any:

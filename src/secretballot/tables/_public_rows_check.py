@@ -20,6 +20,7 @@ from secretballot.accounting._run import Run
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells_outside import cells_outside
+from secretballot.tables._misfits import TARGETS
 from secretballot.tables._noisy_count import (
     MOST_BUDGET_SHARE,
     largest_count,
@@ -37,8 +38,6 @@ _FALSE_ALARM = 1e-3
 _PUBLIC_NOTE = "rows outside of the public rows"
 _DECLARED_NOTE = "rows outside of declared bounds and categories"
 _TARGETS_NOTE = ", or of target_bounds"
-#: Key of the targets beyond their declared bounds, among the names of columns.
-TARGETS = ("y", "beyond target_bounds")
 #: What a refusal says, and its remedy.
 _PUBLIC_WORDS = (
     "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "

@@ -165,7 +165,7 @@ def _levels_of(accountant: PrivacyAccountant | None, argument: str) -> tuple[Lev
         raise ValueError(
             f"{argument} names levels of the accountant, but the accountant has one budget for "
             "everyone. Open it with one per level: PrivacyAccountant({'strict': 1.0, 'generous': "
-            "3.0}, delta)."
+            f"3.0}}, delta){', or give the number of all rows' if argument == 'n' else ''}."
         )
     return levels
 
