@@ -272,8 +272,10 @@ class PrivacyAccountant(Carving):
         def record(transaction: Transaction) -> tuple[int, BaseException | None]:
             paid = payment.record(transaction, entry)
             n_rows = paid.n_rows
-            facts, exception = evaluate_note(note, outcome[:n_rows])
-            paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
+            words, exception = facts, None
+            if callable(note):
+                words, exception = evaluate_note(note, outcome[:n_rows])
+            paid = replace(paid, note=to_json({**words, **payment.note}, "note"))
             private = None
             if payment.keeps_private and budget.keeps_private:
                 # It refuses mechanisms that state no laws.

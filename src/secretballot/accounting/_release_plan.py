@@ -83,8 +83,10 @@ class ReleasePlan(Shown):
         return len(self.releases)
 
     def __getitem__(self, name: str) -> PlannedRelease:
-        by_name = {release.name: release for release in self}
-        return by_name[name]
+        for release in self.releases:
+            if release.name == name:
+                return release
+        raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
         return any(release.name == name for release in self.releases)

@@ -26,6 +26,7 @@ from secretballot.accounting._limits import (
     budget_filters,
     overspent,
     scope_filters,
+    share_of,
 )
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import level_cost
@@ -43,9 +44,6 @@ LARGE_EPSILON = 10
 
 #: The largest delta that is opened without a warning beside a smaller epsilon.
 _LARGE_DELTA = 0.01
-
-#: The relative difference of sums that were added up in another order.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,15 +160,13 @@ class ByLevel(dict[str, Report], Shown):
 
 def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:
     cost = level_cost(totals.charges, level.name, level.order)
-    amount, delta = float(cost.at(level.order)), float(cost.delta)
-    share = max(amount / level.amount, delta / level.approximation_delta if delta else 0.0)
     return PrivacySpent(
         level=level.name,
         epsilon=float(cost.epsilon(level.delta)),
         delta=level.delta,
-        share=share if share > 1 + _ROUNDING else min(share, 1.0),
+        share=share_of(level, totals.charges),
         order=level.order,
-        amount=amount,
+        amount=float(cost.at(level.order)),
         n_releases=totals.n_releases,
         n_rows=totals.n_rows,
         cost=cost,
