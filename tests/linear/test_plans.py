@@ -19,7 +19,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.accounting import BudgetExceededError
-from secretballot.accounting._run import Run, paid_run
+from secretballot.accounting._release_plan import Run, paid_run
 from secretballot.mechanisms import NoisyCounts
 from secretballot.tables import PrivateParts
 from secretballot.tables._public_rows_check import PublicRowsCheck

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,15 @@ from secretballot.accounting._protocol import (
     game_laws,
     new_entry,
 )
-from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import EVERYONE, Costs, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
 from secretballot.ledger._transaction import Transaction
+
+if TYPE_CHECKING:
+    from secretballot.accounting._release_plan import ReleasePlan
 
 T = TypeVar("T")
 
