@@ -53,7 +53,8 @@ def calibrate_noise(
         limits.check_finite(priced.max_cost(order=math.inf))
     headroom = limits.headroom(totals, limits.budget.names)
     deltas_left = {level: delta for level, (_, delta) in headroom.items()}
-    _check_own_delta(priced.own_delta_fault(n_rows, deltas_left), limits)
+    if fault := priced.own_delta_fault(n_rows, deltas_left):
+        raise _own_delta_error(fault, limits)
 
     def load(noise: float, whole_curve: bool = False) -> float:
         mechanism = build(noise)
@@ -88,7 +89,8 @@ def _least_plan_noise(
 
     first = kind(limits, priced)
     headroom = first.headroom(totals)
-    _check_own_delta(first.own_delta_fault(n_rows, headroom), limits)
+    if fault := first.own_delta_fault(n_rows, headroom):
+        raise _own_delta_error(fault, limits)
     headroom = {
         payer: (share * amount, share * delta) for payer, (amount, delta) in headroom.items()
     }
@@ -113,17 +115,16 @@ def _least_plan_noise(
     return build(least_plan_noise(exact_share, enough, guess, coarse=coarse))
 
 
-def _check_own_delta(fault: str, limits: Limits) -> None:
-    """Raise ValueError if `fault` says that rows' own deltas don't fit; more noise can't help."""
-    if fault and limits.budget.is_sensitive:
+def _own_delta_error(fault: str, limits: Limits) -> ValueError:
+    """Build the error of rows whose own deltas don't fit, whatever the noise."""
+    if limits.budget.is_sensitive:
         fault = (
             "Rows have a delta of their own, and less is left for it; figures are withheld in a "
             "data-dependent budget"
         )
-    if fault:
-        raise ValueError(
-            f"No amount of noise makes the queries fit this budget. {fault}. {LESS_DELTA}"
-        )
+    return ValueError(
+        f"No amount of noise makes the queries fit this budget. {fault}. {LESS_DELTA}"
+    )
 
 
 def least_noise(

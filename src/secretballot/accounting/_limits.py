@@ -203,13 +203,12 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
     anything is released. Deltas are capped by the budget's; under Gaussian DP by the same part of
     it as of its mu^2.
     """
-    filters = [
-        PrivacyFilter(
-            level.name, level.order, share * level.amount, share * level.approximation_delta
-        )
-        for level in budget.levels
-        if (share := scope.share_of(level.name)) is not None
-    ]
+    filters = []
+    for level in budget.levels:
+        share = scope.share_of(level.name)
+        if share is not None:
+            amount, delta = share * level.amount, share * level.approximation_delta
+            filters.append(PrivacyFilter(level.name, level.order, amount, delta))
     for level in budget.levels:
         cap = scope.cap(level.name)
         if cap is None:

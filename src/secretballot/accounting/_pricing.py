@@ -307,7 +307,8 @@ class GaussianPricing(Pricing):
         self._limits, self._priced, self._fineness = limits, priced, fineness
         names = limits.budget.names
         self._payers = {g: names if g == EVERYONE else (g,) for g in self._groups()}
-        check_groups((p for payers in self._payers.values() for p in payers), names, "laws()")
+        self._all_payers = [payer for payers in self._payers.values() for payer in payers]
+        check_groups(self._all_payers, names, "laws()")
         # The transaction asks again for what was computed before the draw.
         self._longest_plan = lru_cache(maxsize=2)(self._find_longest_plan)
 
@@ -369,7 +370,7 @@ class GaussianPricing(Pricing):
         }
 
     def headroom(self, totals: Totals) -> Headroom:
-        return self._limits.headroom(totals, [p for ps in self._payers.values() for p in ps])
+        return self._limits.headroom(totals, self._all_payers)
 
     def shares_of_remaining(self, span: Span, headroom: Headroom) -> dict[str, float]:
         shares: dict[str, float] = {}

@@ -388,19 +388,14 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             As of `reserve`.
         """
-        bought = {
-            release.name: self._purchase(
-                release.mechanism,
-                release.n_rows,
-                release.n_columns,
-                None,
-                scope,
-                {**(note or {}), **release.words},
-            )
-            for release in plan
-        }
-        reservations = {name: purchase.reservation for name, purchase in bought.items()}
-        return self._pay(list(bought.values()), scope, reservations)
+        purchases, reservations = list[_Purchase](), dict[str, Reservation]()
+        for release in plan:
+            mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
+            words = {**(note or {}), **release.words}
+            bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
+            purchases.append(bought)
+            reservations[release.name] = bought.reservation
+        return self._pay(purchases, scope, reservations)
 
     def _purchase(
         self,
