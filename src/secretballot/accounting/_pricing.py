@@ -515,11 +515,14 @@ class VectorPricing(GaussianPricing):
 
     _plan = None  # no game is needed
 
-    def _groups(self) -> Iterable[str]:
+    @cached_property
+    def _row_mu2(self) -> dict[str, float]:
         laws = row_laws(self._priced.mechanism, self._priced.n_columns)
         check_overlap(laws)
-        self._row_mu2 = {group: vector_mu2(law) or 0.0 for group, law in laws.items()}
-        return laws
+        return {group: vector_mu2(law) or 0.0 for group, law in laws.items()}
+
+    def _groups(self) -> Iterable[str]:
+        return self._row_mu2
 
     def refund(self, span: Span, paid: Costs) -> Costs:
         """Compute the mu^2 that comes back, at most what was paid."""

@@ -28,6 +28,7 @@ from secretballot.accounting._protocol import (
     describe,
     game_laws,
     new_entry,
+    row_laws,
 )
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import EVERYONE, Costs, split_group
@@ -77,9 +78,14 @@ class Reservation:
 
         `first_row` is the number of rows that were drawn before.
         """
-        is_same = drawn.mechanism is self.mechanism and self.n_columns in (None, drawn.n_columns)
-        if is_same and not self.mechanism.participation(first_row + drawn.n_rows):
-            return
+        if (
+            drawn.mechanism is self.mechanism
+            and self.n_columns in (None, drawn.n_columns)
+            and row_laws(self.mechanism, self.n_columns)
+            == row_laws(self.mechanism, drawn.n_columns)
+            and not self.mechanism.participation(first_row + drawn.n_rows)
+        ):
+            return  # the very rows that were paid for
         fault = next(self._faults(drawn, scope_id, first_row), None)
         if fault is not None:
             raise ValueError(
