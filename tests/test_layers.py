@@ -110,7 +110,7 @@ def door_faults(path: Path, tree: ast.AST) -> list[str]:
             faults.append(f"line {node.lineno}: only the accountant draws from a mechanism")
     for function in defined:
         # A run releases through the accountant what its plan has paid for.
-        is_door = home == "accounting" and path.name in ("_accountant.py", "_run.py")
+        is_door = home == "accounting" and path.name in ("_accountant.py", "_release_plan.py")
         if function.name == "release" and not is_door:
             faults.append(
                 f"line {function.lineno}: the accountant has the only method named release"

@@ -297,3 +297,16 @@ def test_a_note_that_is_no_dict_is_refused_before_the_draw(note):
     with pytest.raises(TypeError, match="note="):
         accountant.release(Pure(epsilon=0.1), votes(1), note=note)
     assert not accountant.entries()
+
+
+@pytest.mark.parametrize("n_columns", [None, 5])
+@pytest.mark.parametrize("order", KINDS)
+def test_a_mechanism_has_another_law_with_other_columns(order, n_columns):
+    # With two classes and a number of votes it is one move, and else two.
+    mechanism = ConfidentGNMax(sigma=400.0, sigma_threshold=800.0, threshold=300.0, n_votes=500)
+    accountant = budget(order)
+    reservation = accountant.reserve(mechanism, 3, n_columns=n_columns)
+    before = len(accountant.entries())
+    with pytest.raises(ValueError, match="can't be drawn on the reservation"):
+        accountant.release(mechanism, [[400, 100]], reservation=reservation)
+    assert len(accountant.entries()) == before

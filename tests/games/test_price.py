@@ -172,12 +172,10 @@ def test_a_price_that_falls_in_steps():
     def share(noise, fineness):
         return 1 / (math.floor(8 * noise) / 8)
 
-    assert 1.0 <= least_plan_noise(lambda noise: noise, share, 1.4, 1.3, coarse=False) < 1.125
-    assert 1.0 <= least_plan_noise(lambda noise: noise, share, 1.4, 1.3, coarse=True) < 1.125
+    assert 1.0 <= least_plan_noise(share, 1.4, 1.3, coarse=False) < 1.125
+    assert 1.0 <= least_plan_noise(share, 1.4, 1.3, coarse=True) < 1.125
     # Where nothing else is found to be enough, what was known to be is.
-    assert (
-        least_plan_noise(lambda noise: noise, lambda n, f: math.inf, 1.4, 1.3, coarse=True) == 1.4
-    )
+    assert least_plan_noise(lambda n, f: math.inf, 1.4, 1.3, coarse=True) == 1.4
 
 
 def test_a_price_is_shown_in_one_line():

@@ -26,7 +26,7 @@ from secretballot.accounting import (
     PlannedRelease,
     ReleasePlan,
 )
-from secretballot.accounting._run import Run, paid_run
+from secretballot.accounting._release_plan import Run, paid_run
 from secretballot.mechanisms import NoisyCounts, VectorSum
 from secretballot.tables import PrivateParts
 from secretballot.tables._public_rows_check import PublicRowsCheck

@@ -57,11 +57,10 @@ def test_the_statement_goes_along(make, tmp_path):
         loaded = pickle.loads(stored)
         assert loaded.statement() == statement
         assert loaded.statement().levels[0]["epsilon"] == 1.0
+        assert PrivacyStatement.from_dict(loaded.statement().to_dict()) == statement
         assert len(loaded.predict(X[:5])) == 5
     for handle in (b"Accountant", b"_ledger", b".ledger", bytes(tmp_path)):
         assert handle not in shipped["alone"]
-    values = vars(pickle.loads(shipped["alone"]))["_statement"]
-    assert PrivacyStatement.from_dict(values) == statement
 
 
 @MAKE

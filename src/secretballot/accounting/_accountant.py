@@ -25,7 +25,7 @@ from secretballot.accounting._protocol import (
     noise_generator,
     row_laws,
 )
-from secretballot.accounting._report import warn_data_dependent, warn_overspent, warn_weak_budget
+from secretballot.accounting._report import LARGE_EPSILON, warn_overspent
 from secretballot.accounting._reservations import Reservation, ReservedPayment
 from secretballot.costs._groups import check_groups
 from secretballot.costs._margin import dump_gap_records, record_gaps
@@ -120,8 +120,8 @@ class PrivacyAccountant(Carving):
             accounting=accounting,
             allow_seeded=allow_seeded,
         )
-        warn_data_dependent(budget)
-        warn_weak_budget(budget)
+        _warn_data_dependent(budget)
+        _warn_weak_budget(budget)
         self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
 
     @classmethod
@@ -181,7 +181,7 @@ class PrivacyAccountant(Carving):
                 )
         if damage := ledger.settle(accept=accept):
             warn(damage)
-        warn_data_dependent(budget)
+        _warn_data_dependent(budget)
         warn_overspent(ledger)
         accountant = cls.__new__(cls)
         accountant._ledger = ledger
@@ -272,8 +272,10 @@ class PrivacyAccountant(Carving):
         def record(transaction: Transaction) -> tuple[int, BaseException | None]:
             paid = payment.record(transaction, entry)
             n_rows = paid.n_rows
-            facts, exception = evaluate_note(note, outcome[:n_rows])
-            paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
+            words, exception = facts, None
+            if callable(note):
+                words, exception = evaluate_note(note, outcome[:n_rows])
+            paid = replace(paid, note=to_json({**words, **payment.note}, "note"))
             private = None
             if payment.keeps_private and budget.keeps_private:
                 # It refuses mechanisms that state no laws.
@@ -332,3 +334,43 @@ class PrivacyAccountant(Carving):
                 "random_state=None, or open a ledger for experiments with allow_seeded=True."
             )
         return seeded
+
+
+#: The largest delta that is opened without a warning beside a smaller epsilon.
+_LARGE_DELTA = 0.01
+
+
+def _warn_weak_budget(budget: Budget) -> None:
+    """Warn, when a budget is opened, that its epsilon or delta promises next to nothing."""
+    level = max(budget.levels, key=lambda level: level.epsilon)
+    if level.epsilon > LARGE_EPSILON:
+        warn(
+            f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
+            "times as likely with one person's data as without. Budgets for people's data have "
+            f"an epsilon of about 1, and of {LARGE_EPSILON} at most."
+        )
+    if budget.delta > max(level.epsilon, _LARGE_DELTA):
+        warn(
+            f"delta={budget.delta:g} is above epsilon={level.epsilon:g}: were both swapped? The "
+            "order is PrivacyAccountant(epsilon, delta). Somebody's whole record may be published "
+            "with the probability delta, which must be well below one over the number of people, "
+            "such as 1e-5."
+        )
+
+
+def _warn_data_dependent(budget: Budget) -> None:
+    if budget.is_sensitive:
+        warn(
+            "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
+            "reports, and where a run stops, are themselves sensitive and must not be published "
+            "as they are.",
+            PrivacyLeakWarning,
+        )
+
+
+def check_accountant(accountant: object, rows: str = "rows") -> None:
+    if not isinstance(accountant, PrivacyAccountant):
+        raise TypeError(
+            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
+            f"{rows}."
+        )

@@ -17,7 +17,7 @@ from secretballot._base._errors import (
     PrivacyLeakWarning,
     warn,
 )
-from secretballot._base._numbers import check_number, quoted
+from secretballot._base._numbers import check_number
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.costs._cost import best_order, gate_budget, gaussian_budget
@@ -26,14 +26,6 @@ from secretballot.ledger._budget import Cap, LevelBudget, Scope
 
 #: Part of the whole budget, also per level, or all that is left of it.
 Share = float | Mapping[str, float] | Literal["rest"] | None
-
-
-def check_accountant(accountant: object, rows: str = "rows") -> None:
-    if not isinstance(accountant, PrivacyAccountant):
-        raise TypeError(
-            f"accountant={quoted(accountant)} must be a PrivacyAccountant, the budget of these "
-            f"{rows}."
-        )
 
 
 def check_amount(

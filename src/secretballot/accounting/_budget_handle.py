@@ -18,7 +18,7 @@ from secretballot._base._numbers import (
 )
 from secretballot._base._view import View
 from secretballot.accounting._calibration import calibrate_noise, noise_builder
-from secretballot.accounting._limits import Limits, check_left, equal_caps
+from secretballot.accounting._limits import Limits, check_left, equal_caps, share_of
 from secretballot.accounting._pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._report import (
@@ -31,7 +31,7 @@ from secretballot.accounting._report import (
     remaining_for,
     spent_by_level,
 )
-from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting._statement import PrivacyStatement, StatementFacts
 from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
@@ -134,7 +134,10 @@ class BudgetHandle:
 
     def statement(self) -> PrivacyStatement:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
-        return PrivacyStatement.of(self._ledger)
+        return self._statement_facts().statement()
+
+    def _statement_facts(self) -> StatementFacts:
+        return StatementFacts.read(self._ledger)
 
     def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
         """Return the scope of one fit: its releases together may spend no more than this.
@@ -197,8 +200,7 @@ class BudgetHandle:
             charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
         else:
             charges = dict(pricing.unchecked_price(span))
-        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
-        return _without_only_level({level: spent.share for level, spent in alone.items()})
+        return _without_only_level({level.name: share_of(level, charges) for level in self.levels})
 
     def calibrate(
         self,
@@ -241,8 +243,9 @@ class BudgetHandle:
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_headroom(totals)
-        check_mechanism(noise_builder(make)(1.0), self.relation)
-        return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
+        build = noise_builder(make)
+        check_mechanism(build(1.0), self.relation)
+        return calibrate_noise(build, limits, totals, int(n_rows), n_columns, float(share))
 
     def epsilon_per_fit(self, n_fits: int = 1, *, share: float = 1.0) -> float | dict[str, float]:
         """Compute the epsilon at which `n_fits` equal fits take all that is left; free of charge.

@@ -31,7 +31,7 @@ _SPARE = 1.0002
 
 
 def calibrate_noise(
-    make: Callable[..., M],
+    build: Callable[[float], M],
     limits: Limits,
     totals: Totals,
     n_rows: int,
@@ -43,7 +43,6 @@ def calibrate_noise(
     A little is left over, so that as many single releases fit whose prices are as exact: each
     price, and each sum of charges, is rounded up.
     """
-    build = noise_builder(make)
     share = less_rounding(share, n_rows)
     priced = PricedRows(mechanism=build(1.0), n_rows=n_rows, n_columns=n_columns)
     kind = plan_pricing(limits, priced)
@@ -54,7 +53,8 @@ def calibrate_noise(
         limits.check_finite(priced.max_cost(order=math.inf))
     headroom = limits.headroom(totals, limits.budget.names)
     deltas_left = {level: delta for level, (_, delta) in headroom.items()}
-    _check_own_delta(priced.own_delta_fault(n_rows, deltas_left), limits)
+    if fault := priced.own_delta_fault(n_rows, deltas_left):
+        raise _own_delta_error(fault, limits)
 
     def load(noise: float, whole_curve: bool = False) -> float:
         mechanism = build(noise)
@@ -84,47 +84,47 @@ def _least_plan_noise(
 ) -> M:
     n_rows = priced.n_rows
 
-    def pricing(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> GaussianPricing:
-        return kind(limits, replace(priced, mechanism=mechanism), fineness)
+    def pricing(noise: float, fineness: Fineness = FINE) -> GaussianPricing:
+        return kind(limits, replace(priced, mechanism=build(noise)), fineness)
 
-    first = pricing(priced.mechanism)
+    first = kind(limits, priced)
     headroom = first.headroom(totals)
-    _check_own_delta(first.own_delta_fault(n_rows, headroom), limits)
+    if fault := first.own_delta_fault(n_rows, headroom):
+        raise _own_delta_error(fault, limits)
     headroom = {
         payer: (share * amount, share * delta) for payer, (amount, delta) in headroom.items()
     }
     span = first.span(n_rows)
 
-    def exact_share(mechanism: M, fineness: Fineness = FINE) -> float:
-        return max(pricing(mechanism, fineness).shares_of_remaining(span, headroom).values())
+    def exact_share(noise: float, fineness: Fineness = FINE) -> float:
+        return max(pricing(noise, fineness).shares_of_remaining(span, headroom).values())
 
     if not first.has_game:
-        return build(least_noise(lambda noise: exact_share(build(noise))))
+        return build(least_noise(exact_share))
 
     def expected_share(noise: float) -> float:
-        return pricing(build(noise)).expected_share(span, headroom)
+        return pricing(noise).expected_share(span, headroom)
 
     # Whatever a plan costs, releasing the noise itself costs no less.
-    enough = least_noise(lambda noise: pricing(build(noise)).noisy_numbers_share(span, headroom))
+    enough = least_noise(lambda noise: pricing(noise).noisy_numbers_share(span, headroom))
     guess = 0.82 * enough
     has_estimate = not math.isnan(expected_share(guess))
     if has_estimate:
         guess = least_noise(expected_share) * _SPARE
     coarse = not has_estimate and n_rows > 100
-    return least_plan_noise(build, exact_share, enough, guess, coarse=coarse)
+    return build(least_plan_noise(exact_share, enough, guess, coarse=coarse))
 
 
-def _check_own_delta(fault: str, limits: Limits) -> None:
-    """Raise ValueError if `fault` says that rows' own deltas don't fit; more noise can't help."""
-    if fault and limits.budget.is_sensitive:
+def _own_delta_error(fault: str, limits: Limits) -> ValueError:
+    """Build the error of rows whose own deltas don't fit, whatever the noise."""
+    if limits.budget.is_sensitive:
         fault = (
             "Rows have a delta of their own, and less is left for it; figures are withheld in a "
             "data-dependent budget"
         )
-    if fault:
-        raise ValueError(
-            f"No amount of noise makes the queries fit this budget. {fault}. {LESS_DELTA}"
-        )
+    return ValueError(
+        f"No amount of noise makes the queries fit this budget. {fault}. {LESS_DELTA}"
+    )
 
 
 def least_noise(

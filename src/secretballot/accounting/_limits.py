@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,6 @@ from secretballot.costs._groups import (
     is_part,
     level_cost,
     split_group,
-    zero_cost,
 )
 from secretballot.costs._orders import Order
 from secretballot.ledger._budget import Budget, LevelBudget, Scope
@@ -75,14 +74,14 @@ class PrivacyFilter:
         """Count the rows, in order, whose `most` fits on top of the `costs` of earlier ones."""
         return min(
             _prefix(already_spent, cost, row_most, limit, n_rows)
-            for _, amount, limit in self._limited_amounts()
-            for already_spent, (cost, row_most) in self._payers(amount, spent, costs, most)
+            for name, limit in self._named_limits()
+            for already_spent, (cost, row_most) in self._payers(name, spent, costs, most)
         )
 
     def shortfall(self, spent: Costs, charges: Costs) -> str:
         """Name the limit that the charges exceed: what they ask, what is spent of it, and left."""
-        for name, amount, limit in self._limited_amounts():
-            for already_spent, (charge,) in self._payers(amount, spent, charges):
+        for name, limit in self._named_limits():
+            for already_spent, (charge,) in self._payers(name, spent, charges):
                 if not add_up(already_spent, charge) <= limit * _SPARE:
                     remaining = max(limit - already_spent, 0)
                     return (
@@ -94,8 +93,8 @@ class PrivacyFilter:
     def share_of_headroom(self, spent: Costs, charges: Costs) -> float:
         """Compute the largest share of what is left that charges take; infinite if none is."""
         largest = 0.0
-        for _, amount, limit in self._limited_amounts():
-            for already_spent, (charge,) in self._payers(amount, spent, charges):
+        for name, limit in self._named_limits():
+            for already_spent, (charge,) in self._payers(name, spent, charges):
                 headroom = (limit - already_spent) * (1 - _CALIBRATION_MARGIN) - 4e-16 * limit
                 if charge > 0:
                     largest = max(largest, float(charge) / headroom if headroom > 0 else math.inf)
@@ -103,68 +102,81 @@ class PrivacyFilter:
 
     def headroom(self, spent: Costs, group: str) -> tuple[float, float]:
         """Return the amount and the delta that may still be charged to a group of the level."""
-        # The last payer is the group itself, if it is a part.
-        amount, *delta = (
-            limit - list(self._payers(amount, spent, {group: zero_cost(self.order)}))[-1][0]
-            for _, amount, limit in self._limited_amounts()
-        )
+        left = []
+        for name, limit in self._named_limits():
+            spent_by_all, _ = self._spent_by_others(name, spent, {group})
+            used = 0.0
+            if is_part(group, self.level) and group in spent:
+                used = float(self._read(name, spent[group]))
+            left.append(limit - float(add_up(spent_by_all, used)))
+        amount, *delta = left
         return amount, delta[0] if delta else math.inf
-
-    def is_used_up(self, spent: Costs) -> bool:
-        return self.amount_spent(spent) >= self.amount * (1 - WORTH_SPENDING)
 
     def amount_spent(self, spent: Costs) -> float:
         return float(level_cost(spent, self.level, self.order).at(self.order))
 
-    def _limited_amounts(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
-        """Yield the name of each limit, a function that reads costs, and the limit."""
+    def _named_limits(self) -> list[tuple[str, float]]:
         is_gaussian = isinstance(self.order, str)
         currency = "mu^2" if is_gaussian else f"divergence at the Renyi order {self.order:g}"
-        yield currency, lambda cost: cost.at(self.order), self.amount
-        if self.delta < math.inf:
-            yield DELTA_LIMIT, lambda cost: cost.delta, self.delta
+        limits = [(currency, self.amount)]
+        return limits if self.delta == math.inf else [*limits, (DELTA_LIMIT, self.delta)]
 
-    def _payers(
-        self, amount: Callable[[Cost], Amount], spent: Costs, *charges: Costs
-    ) -> Iterator[tuple[float, list[Amount]]]:
-        """Yield what each payer of the level has spent, and what each of the charges adds.
+    def _read(self, name: str, cost: Cost) -> Amount:
+        """Return what a cost takes of a limit."""
+        return cost.delta if name == DELTA_LIMIT else cost.at(self.order)
 
-        Payers are the parts that a charge names, and one for all others of the level. In the
-        division that pays, parts without a charge differ only in what they have spent: the part
-        that has spent most stands for them. In every other division, whoever is in a part may be
-        in the part that has spent most.
+    def _of_level(self, name: str, costs: Costs) -> Amount:
+        """Return what costs of everyone and of the level take of a limit."""
+        total: Amount = 0.0
+        for group in (EVERYONE, self.level):
+            if group in costs:
+                total = add_up(total, self._read(name, costs[group]))
+        return total
+
+    def _spent_by_others(
+        self, name: str, spent: Costs, parts: Collection[str]
+    ) -> tuple[float, float]:
+        """Return what everyone in a level has spent of a limit, and a part beside `parts` on top.
+
+        In the division that pays, parts without a charge differ only in what they have spent: the
+        part that has spent most stands for them. In every other division, whoever is in a part may
+        be in the part that has spent most.
         """
-
-        def of_level(costs: Costs) -> Amount:
-            groups = [group for group in (EVERYONE, self.level) if group in costs]
-            total: Amount = 0.0
-            for group in groups:
-                total = add_up(total, amount(costs[group]))
-            return total
-
-        parts = {group for cost in charges for group in cost if is_part(group, self.level)}
         # One at most: `check_groups` refuses more.
-        paying_divisions = set(map(group_division, parts))
+        paying_divisions = {group_division(part) for part in parts if is_part(part, self.level)}
         idle_part, other_divisions = 0.0, dict[str, float]()
         for group, cost in spent.items():
             if not is_part(group, self.level) or group in parts:
                 continue
-            used, division = float(amount(cost)), group_division(group)
+            used, division = float(self._read(name, cost)), group_division(group)
             if division in paying_divisions:
                 idle_part = max(idle_part, used)
             else:
                 other_divisions[division] = max(other_divisions.get(division, 0.0), used)
-        spent_by_all = float(of_level(spent))
+        spent_by_all = float(self._of_level(name, spent))
         for largest_part in other_divisions.values():
             spent_by_all = float(add_up(spent_by_all, largest_part))
-        level_charges = [of_level(charge) for charge in charges]
+        return spent_by_all, idle_part
+
+    def _payers(
+        self, name: str, spent: Costs, *charges: Costs
+    ) -> Iterator[tuple[float, list[Amount]]]:
+        """Yield what each payer of the level has spent of a limit, and what each charge adds.
+
+        Payers are the parts that a charge names, and one for all others of the level.
+        """
+        parts = {group for cost in charges for group in cost if is_part(group, self.level)}
+        spent_by_all, idle_part = self._spent_by_others(name, spent, parts)
+        level_charges = [self._of_level(name, charge) for charge in charges]
         yield float(add_up(spent_by_all, idle_part)), level_charges
         for part in parts:
-            used = float(amount(spent[part])) if part in spent else 0.0
+            used = float(self._read(name, spent[part])) if part in spent else 0.0
             yield (
                 float(add_up(spent_by_all, used)),
                 [
-                    add_up(level_charge, amount(charge[part])) if part in charge else level_charge
+                    add_up(level_charge, self._read(name, charge[part]))
+                    if part in charge
+                    else level_charge
                     for level_charge, charge in zip(level_charges, charges, strict=True)
                 ],
             )
@@ -191,13 +203,12 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
     anything is released. Deltas are capped by the budget's; under Gaussian DP by the same part of
     it as of its mu^2.
     """
-    filters = [
-        PrivacyFilter(
-            level.name, level.order, share * level.amount, share * level.approximation_delta
-        )
-        for level in budget.levels
-        if (share := scope.share_of(level.name)) is not None
-    ]
+    filters = []
+    for level in budget.levels:
+        share = scope.share_of(level.name)
+        if share is not None:
+            amount, delta = share * level.amount, share * level.approximation_delta
+            filters.append(PrivacyFilter(level.name, level.order, amount, delta))
     for level in budget.levels:
         cap = scope.cap(level.name)
         if cap is None:
@@ -225,6 +236,14 @@ def overspent(filters: list[PrivacyFilter], charges: Costs, allowing: str) -> st
         if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
             return f"spends more than {allowing} allows for the level {filter_.level!r}"
     return ""
+
+
+def share_of(level: LevelBudget, charges: Costs) -> float:
+    """Compute the share of a level's budget that charges take; above 1 where they exceed it."""
+    cost = level_cost(charges, level.name, level.order)
+    amount, delta = float(cost.at(level.order)), float(cost.delta)
+    share = max(amount / level.amount, delta / level.approximation_delta if delta else 0.0)
+    return share if share > 1 + _ROUNDING else min(share, 1.0)
 
 
 #: Halvings of the interval in which the largest epsilon lies.
@@ -401,7 +420,7 @@ class Limits:
 
     def check_headroom(self, totals: Totals) -> None:
         for filter_, spent in self._spent(totals):
-            if filter_.is_used_up(spent):
+            if filter_.amount_spent(spent) >= filter_.amount * (1 - WORTH_SPENDING):
                 raise self.refusal(
                     f"Next to nothing is left {self._of(filter_)}",
                     "Noise that fits it would drown every answer; " + self._advice(filter_, spent),
@@ -422,10 +441,12 @@ class Limits:
         filters = list(self._spent(totals))
         headroom = {}
         for group in groups:
-            level = split_group(group)[0]
-            headrooms = [f.headroom(spent, group) for f, spent in filters if f.level == level]
-            amount, delta = (max(min(room), 0.0) for room in zip(*headrooms, strict=True))
-            headroom[group] = amount, delta
+            amount = delta = math.inf
+            for filter_, spent in filters:
+                if filter_.level == split_group(group)[0]:
+                    amount_left, delta_left = filter_.headroom(spent, group)
+                    amount, delta = min(amount, amount_left), min(delta, delta_left)
+            headroom[group] = max(amount, 0.0), max(delta, 0.0)
         return headroom
 
     def used_up_level(self, headroom: Mapping[str, tuple[float, float]]) -> str | None:

@@ -223,15 +223,13 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def evaluate_note(
-    note: Note | None, outcome: NDArray[Any]
+    note: Callable[[NDArray[Any]], Mapping[str, Any]], outcome: NDArray[Any]
 ) -> tuple[dict[str, Any], BaseException | None]:
-    """Return the note of the rows that are paid for, or the exception that its function raised.
+    """Return the note that a function makes of an outcome, or the exception that it raised.
 
     Whoever was shown an outcome has to pay for it, so the exception, Ctrl-C included, is raised
     only after the release has been recorded.
     """
-    if not callable(note):
-        return check_note(note), None
     try:
         return check_note(note(outcome.copy())), None
     except BaseException as exception:

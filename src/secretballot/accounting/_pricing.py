@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NoReturn, cast
@@ -30,8 +30,8 @@ from secretballot.costs._cost import (
     gaussian_share,
 )
 from secretballot.costs._grid import FINE, Fineness
-from secretballot.costs._groups import EVERYONE, Costs, check_groups, split_group
-from secretballot.costs._law import PlannedMechanism, worst_case_cost
+from secretballot.costs._groups import EVERYONE, Costs, check_groups, check_overlap, split_group
+from secretballot.costs._law import PlannedMechanism, vector_mu2, worst_case_cost
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.costs._price import find_most_rows
 from secretballot.costs._selection import PureRelease
@@ -40,6 +40,7 @@ from secretballot.costs._split_plan import (
     RowPart,
     SplitPlan,
     answer_steps,
+    has_game,
     threshold_steps,
 )
 from secretballot.ledger._entry import LedgerEntry
@@ -296,20 +297,23 @@ class GaussianPricing(Pricing):
 
     mu^2 adds up, and a delta beside it. The charge is fixed before the draw, whatever comes out.
     Payers are the levels of the budget, or parts of levels; each pays the same share of the mu^2
-    and of the delta that it has left. Noisy vectors have exact prices, plans of other moves those
-    of their games, and mechanisms without a game the prices that they state or that their Renyi
-    curves imply.
+    and of the delta that it has left. Plans have the prices of their games, and mechanisms without
+    a game those that they state or that their Renyi curves imply.
     """
 
     note = {"priced": "as one plan"}
 
     def __init__(self, limits: Limits, priced: PricedRows, fineness: Fineness = FINE) -> None:
         self._limits, self._priced, self._fineness = limits, priced, fineness
-        groups, names = self._plan.groups if self._plan else priced.max_cost(), limits.budget.names
-        self._payers = {group: names if group == EVERYONE else (group,) for group in groups}
-        check_groups((p for payers in self._payers.values() for p in payers), names, "laws()")
+        names = limits.budget.names
+        self._payers = {g: names if g == EVERYONE else (g,) for g in self._groups()}
+        self._all_payers = [payer for payers in self._payers.values() for payer in payers]
+        check_groups(self._all_payers, names, "laws()")
         # The transaction asks again for what was computed before the draw.
         self._longest_plan = lru_cache(maxsize=2)(self._find_longest_plan)
+
+    def _groups(self) -> Iterable[str]:
+        return self._plan.groups if self._plan else self._priced.max_cost()
 
     @cached_property
     def _plan(self) -> SplitPlan | None:
@@ -366,7 +370,7 @@ class GaussianPricing(Pricing):
         }
 
     def headroom(self, totals: Totals) -> Headroom:
-        return self._limits.headroom(totals, [p for ps in self._payers.values() for p in ps])
+        return self._limits.headroom(totals, self._all_payers)
 
     def shares_of_remaining(self, span: Span, headroom: Headroom) -> dict[str, float]:
         shares: dict[str, float] = {}
@@ -503,6 +507,55 @@ class GaussianPricing(Pricing):
         )
 
 
+class VectorPricing(GaussianPricing):
+    """Pricing of vectors with Gaussian noise, whose mu^2 is exact, on all data and without a delta.
+
+    A row costs its squared distance between neighbours, in standard deviations of the noise.
+    """
+
+    _plan = None  # no game is needed
+
+    @cached_property
+    def _row_mu2(self) -> dict[str, float]:
+        laws = row_laws(self._priced.mechanism, self._priced.n_columns)
+        check_overlap(laws)
+        return {group: vector_mu2(law) or 0.0 for group, law in laws.items()}
+
+    def _groups(self) -> Iterable[str]:
+        return self._row_mu2
+
+    def refund(self, span: Span, paid: Costs) -> Costs:
+        """Compute the mu^2 that comes back, at most what was paid."""
+        return {
+            payer: GaussianCost(min(mu2, float(paid[payer].at(GAUSSIAN))))
+            for payer, mu2 in self._mu2(span).items()
+            if payer in paid  # an entry by hand may have charged less
+        }
+
+    def shares_of_remaining(self, span: Span, headroom: Headroom) -> dict[str, float]:
+        shares = {}
+        for payer, mu2 in self._mu2(span).items():
+            amount, _ = headroom[payer]
+            nothing_left = 0.0 if mu2 == 0 else math.inf
+            shares[payer] = mu2 / amount if amount > 0 else nothing_left
+        return shares
+
+    def own_delta_fault(self, n_rows: int, headroom: Headroom) -> str:
+        return ""
+
+    def _charges(self, span: Span, headroom: Headroom, most: float = 1.0) -> dict[str, Cost] | None:
+        if max(self.shares_of_remaining(span, headroom).values()) > most:
+            return None
+        return {payer: GaussianCost(mu2) for payer, mu2 in self._mu2(span).items()}
+
+    def _mu2(self, span: Span) -> dict[str, float]:
+        mu2: dict[str, float] = {}
+        for group, payers in self._payers.items():
+            n_rows = self._priced.turns(group, span)
+            mu2.update(dict.fromkeys(payers, float(self._row_mu2[group] * n_rows)))
+        return mu2
+
+
 def parts_of_delta(prices: list[HasGaussianCost], delta: float) -> list[float]:
     """Divide a delta among plans about as their mu^2 is divided."""
     mu2 = [float(price.gaussian_cost(delta / len(prices)).mu2) for price in prices]
@@ -622,8 +675,12 @@ def plan_pricing(limits: Limits, priced: PricedRows) -> type[GaussianPricing] | 
     """Return the pricing of rows as plans; None where the budget charges them one by one."""
     if limits.budget.kind != "gaussian":
         return None
-    laws = game_laws(priced.mechanism, priced.n_columns)
-    is_split = laws and all(map(answer_steps, laws.values())) and not priced.is_parallel
+    laws = row_laws(priced.mechanism, priced.n_columns)
+    if priced.is_parallel or not laws:
+        return GaussianPricing
+    if None not in map(vector_mu2, laws.values()):
+        return VectorPricing
+    is_split = all(has_game(law) and answer_steps(law) for law in laws.values())
     return ThresholdPricing if is_split else GaussianPricing
 
 

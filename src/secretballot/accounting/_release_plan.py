@@ -1,16 +1,24 @@
-"""Plan of the releases of a fit, in order: names, mechanisms and shares of what it may spend."""
+"""Plan of the releases of a fit, in order, and its run: the one way to the accountant's door."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._errors import CompletedInterrupt
 from secretballot._base._view import Bar, Cell, Shown, Table, View, percent
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import ONLY_LEVEL, Scope
+from secretballot.ledger._waiting import HeldInterrupts
 
 #: The word of a note under which the ledger keeps the name of a planned release.
 RELEASE = "release"
@@ -92,8 +100,10 @@ class ReleasePlan(Shown):
         return len(self.releases)
 
     def __getitem__(self, name: str) -> PlannedRelease:
-        by_name = {release.name: release for release in self}
-        return by_name[name]
+        for release in self.releases:
+            if release.name == name:
+                return release
+        raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
         return any(release.name == name for release in self.releases)
@@ -143,3 +153,65 @@ class ReleasePlan(Shown):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+#: Function from the name of a release and the number of its rows drawn before to a seed, or None.
+NoiseStreams = Callable[[str, int], np.random.SeedSequence | None]
+
+
+class Run:
+    """Releases of a plan that was paid, by name."""
+
+    def __init__(
+        self,
+        accountant: PrivacyAccountant,
+        plan: ReleasePlan,
+        reservations: Mapping[str, Reservation],
+        scope: Scope,
+        note: Mapping[str, Any],
+        noise: NoiseStreams,
+    ) -> None:
+        self.plan, self.scope = plan, scope
+        self._accountant, self._reservations = accountant, reservations
+        self._note, self._noise = note, noise
+        self._n_drawn = Counter[str]()
+
+    def release(self, name: str, counts: ArrayLike) -> NDArray[Any]:
+        """Draw the next rows of a planned release."""
+        planned = self.plan[name]
+        n_before = self._n_drawn[name]
+        self._n_drawn[name] += len(np.atleast_2d(counts))
+        return self._accountant.release(
+            planned.mechanism,
+            counts,
+            reservation=self._reservations[name],
+            random_state=self._noise(name, n_before),
+            scope=self.scope,
+            note={**self._note, **planned.words},
+        )
+
+
+@contextmanager
+def paid_run(
+    accountant: PrivacyAccountant,
+    plan: ReleasePlan,
+    *,
+    scope: Scope,
+    note: Mapping[str, Any],
+    noise: NoiseStreams,
+) -> Iterator[Run]:
+    """Pay for a plan; what was not drawn is refunded, whatever happens."""
+    reservations: Mapping[str, Reservation] = {}
+    try:
+        try:
+            reservations = accountant.reserve_plan(plan, scope, note)
+        except CompletedInterrupt as interrupt:
+            reservations = cast("dict[str, Reservation]", interrupt.answer)
+            raise
+        yield Run(accountant, plan, reservations, scope, note, noise)
+    finally:
+        # A stack settles the others too if one fails.
+        with HeldInterrupts() as interrupts, ExitStack() as refunds:
+            interrupts.hold()
+            for reservation in reversed([*reservations.values()]):
+                refunds.callback(accountant.settle, reservation)

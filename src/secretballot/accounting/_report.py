@@ -26,6 +26,7 @@ from secretballot.accounting._limits import (
     budget_filters,
     overspent,
     scope_filters,
+    share_of,
 )
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import level_cost
@@ -40,12 +41,6 @@ _UNREADABLE = "its ledger can't be read"
 
 #: The largest epsilon that is opened without a warning.
 LARGE_EPSILON = 10
-
-#: The largest delta that is opened without a warning beside a smaller epsilon.
-_LARGE_DELTA = 0.01
-
-#: The relative difference of sums that were added up in another order.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,15 +157,13 @@ class ByLevel(dict[str, Report], Shown):
 
 def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:
     cost = level_cost(totals.charges, level.name, level.order)
-    amount, delta = float(cost.at(level.order)), float(cost.delta)
-    share = max(amount / level.amount, delta / level.approximation_delta if delta else 0.0)
     return PrivacySpent(
         level=level.name,
         epsilon=float(cost.epsilon(level.delta)),
         delta=level.delta,
-        share=share if share > 1 + _ROUNDING else min(share, 1.0),
+        share=share_of(level, totals.charges),
         order=level.order,
-        amount=amount,
+        amount=float(cost.at(level.order)),
         n_releases=totals.n_releases,
         n_rows=totals.n_rows,
         cost=cost,
@@ -216,34 +209,6 @@ def _promise(budget: Budget) -> str:
         else f"{epsilon:g}"
     )
     return f"epsilon={amounts}, delta={budget.delta:g} per {budget.unit} ({budget.relation})"
-
-
-def warn_weak_budget(budget: Budget) -> None:
-    """Warn, when a budget is opened, that its epsilon or delta promises next to nothing."""
-    level = max(budget.levels, key=lambda level: level.epsilon)
-    if level.epsilon > LARGE_EPSILON:
-        warn(
-            f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
-            "times as likely with one person's data as without. Budgets for people's data have "
-            f"an epsilon of about 1, and of {LARGE_EPSILON} at most."
-        )
-    if budget.delta > max(level.epsilon, _LARGE_DELTA):
-        warn(
-            f"delta={budget.delta:g} is above epsilon={level.epsilon:g}: were both swapped? The "
-            "order is PrivacyAccountant(epsilon, delta). Somebody's whole record may be published "
-            "with the probability delta, which must be well below one over the number of people, "
-            "such as 1e-5."
-        )
-
-
-def warn_data_dependent(budget: Budget) -> None:
-    if budget.is_sensitive:
-        warn(
-            "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
-            "reports, and where a run stops, are themselves sensitive and must not be published "
-            "as they are.",
-            PrivacyLeakWarning,
-        )
 
 
 def warn_overspent(ledger: Ledger) -> None:

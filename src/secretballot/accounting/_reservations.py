@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,15 @@ from secretballot.accounting._protocol import (
     game_laws,
     new_entry,
 )
-from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.costs._cost import Cost
 from secretballot.costs._groups import EVERYONE, Costs, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
 from secretballot.ledger._transaction import Transaction
+
+if TYPE_CHECKING:
+    from secretballot.accounting._release_plan import ReleasePlan
 
 T = TypeVar("T")
 
@@ -212,12 +214,14 @@ def append_payments(
     note: Mapping[str, Any] | None = None,
     *,
     state: Reserved | None = None,
-) -> None:
+) -> Reserved:
     """Append an entry that pays for rows, and one that pays for the answers among them."""
     for part, charges in pricing.payments(transaction.totals, span):
         plan = part.n_rows, part.n_answers
         state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
         transaction.append(reservation_entry(reservation, state, charges, note))
+    assert state is not None
+    return state
 
 
 def reservation_entry(
@@ -381,19 +385,14 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             As of `reserve`.
         """
-        bought = {
-            release.name: self._purchase(
-                release.mechanism,
-                release.n_rows,
-                release.n_columns,
-                None,
-                scope,
-                {**(note or {}), **release.words},
-            )
-            for release in plan
-        }
-        reservations = {name: purchase.reservation for name, purchase in bought.items()}
-        return self._pay(list(bought.values()), scope, reservations)
+        purchases, reservations = list[_Purchase](), dict[str, Reservation]()
+        for release in plan:
+            mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
+            words = {**(note or {}), **release.words}
+            bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
+            purchases.append(bought)
+            reservations[release.name] = bought.reservation
+        return self._pay(purchases, scope, reservations)
 
     def _purchase(
         self,
@@ -439,12 +438,17 @@ class Reserving(BudgetHandle):
         return _Purchase(reservation, pricing, span, facts)
 
     def _pay(self, purchases: Sequence[_Purchase], scope: Scope, answer: T) -> T:
+        n_paid_plans = dict[str, int]()
+
         def record(transaction: Transaction) -> T:
             for purchase in purchases:
-                append_payments(transaction, *purchase)
+                state = append_payments(transaction, *purchase)
+                n_paid_plans[state.id] = len(state.plans)
             return answer
 
-        return self._ledger.transact(record, scope.id)
+        paid = self._ledger.transact(record, scope.id)
+        vars(self).setdefault("_checked_plans", {}).update(n_paid_plans)
+        return paid
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -612,7 +616,7 @@ class Reserving(BudgetHandle):
         """Return the state of a reservation; refuse one for whose rows next to nothing was paid.
 
         An entry by hand may say so: the ledger knows no prices. A plan costs a fifth of its rows,
-        one by one, at least.
+        one by one, at least. Plans that this handle paid for need no check.
         """
         state = self.reserved(reservation)
         n_checked: dict[str, int] = vars(self).setdefault("_checked_plans", {})

@@ -83,6 +83,17 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
         )
 
 
+def check_overlap(groups: Collection[str]) -> None:
+    """Refuse groups of a plan that hold the same people twice."""
+    for group in groups:
+        level, part = split_group(group)
+        if (part and level in groups) or (group != EVERYONE and EVERYONE in groups):
+            raise ValueError(
+                f"the groups {', '.join(map(repr, groups))} overlap: a plan is priced per level, "
+                "or for everyone, not for both at once."
+            )
+
+
 def zero_cost(order: Order) -> Cost:
     return GaussianCost.zero() if order == GAUSSIAN else RenyiCost.zero()
 

@@ -259,6 +259,16 @@ def own_delta(law: Law) -> float:
     return float(sum(step.times * step.delta for step in law))
 
 
+def vector_mu2(law: Law) -> float | None:
+    """Compute the mu^2 of a row of noisy vectors, exact on all data; None of any other row."""
+    mu2 = 0.0
+    for step in law:
+        if type(step.move) is not NoisyVector or step.after is not None or step.delta:
+            return None
+        mu2 += step.times * step.move.ratio**2
+    return mu2
+
+
 def realised_cost(
     law: Law, executed: Mapping[str, Floats], state: Mapping[str, Floats] | None
 ) -> RenyiCost:

@@ -19,7 +19,7 @@ from secretballot._base._view import Shown, Table, View
 from secretballot.costs._cost import GaussianCost, Profile
 from secretballot.costs._game import all_nodes, build_tree, worst_game
 from secretballot.costs._grid import FINE, Fineness, LossGrid, ValueFunction
-from secretballot.costs._groups import EVERYONE, split_group
+from secretballot.costs._groups import EVERYONE, check_overlap, split_group
 from secretballot.costs._law import Law, PlannedMechanism, own_delta
 from secretballot.costs._noise import gaussian_delta
 from secretballot.costs._threshold_search import bracket_threshold
@@ -156,13 +156,7 @@ def group_plans(
 ) -> dict[str, GroupPlan]:
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
     laws = mechanism.laws(n_columns)
-    for group in laws:
-        level, member = split_group(group)
-        if (member and level in laws) or (group != EVERYONE and EVERYONE in laws):
-            raise ValueError(
-                f"the groups {', '.join(map(repr, laws))} overlap: a plan is priced per level, or "
-                "for everyone, not for both at once."
-            )
+    check_overlap(laws)
     rows, all_rows = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
     return {group: GroupPlan(law, rows.get(group, all_rows)) for group, law in laws.items()}
 

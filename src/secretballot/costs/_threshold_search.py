@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 from secretballot.costs._grid import FINE, Fineness
 
@@ -112,8 +111,6 @@ def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
     return max(sharpness, low)
 
 
-M = TypeVar("M")
-
 #: Relative distance below the wanted privacy at which the search ends.
 _SLACK = 2e-3
 
@@ -129,16 +126,12 @@ _MOST_STEPS = 40
 
 
 def least_plan_noise(
-    build: Callable[[float], M],
-    share: Callable[[M, Fineness], float],
-    enough: float,
-    guess: float,
-    coarse: bool,
-) -> M:
-    """Find ``build(noise)`` for the least noise with a share of at most 1.
+    share: Callable[[float, Fineness], float], enough: float, guess: float, coarse: bool
+) -> float:
+    """Find the least noise with a share of at most 1.
 
-    ``share(mechanism, fineness)`` computes which part of the wanted privacy a plan uses. It lies
-    between 0.998 and 1 for the mechanism returned, unless the price falls in steps. `enough` is
+    ``share(noise, fineness)`` computes which part of the wanted privacy a plan uses. It lies
+    between 0.998 and 1 for the noise returned, unless the price falls in steps. `enough` is
     noise that is enough by a simpler bound. (Of moves that are themselves bounded in the game, such
     as labels of clipped ballots, few rows may cost more in it.)
 
@@ -147,9 +140,9 @@ def least_plan_noise(
     """
     noise, slope, fallback, enough = guess, _SLOPE, enough, math.inf
     if coarse:
-        noise, slope = _search_coarsely(build, share, noise, slope)
+        noise, slope = _search_coarsely(share, noise, slope)
     for _ in range(_MOST_STEPS):
-        used = share(build(noise), FINE)
+        used = share(noise, FINE)
         if used <= 1:
             enough = min(enough, noise)
             if used >= 1 - _SLACK:
@@ -163,19 +156,19 @@ def least_plan_noise(
         if math.isclose(proposal, noise, rel_tol=1e-7):
             break
         noise = proposal
-    if fallback < enough < math.inf and share(build(fallback), FINE) > 1:
-        return build(enough)
-    return build(min(enough, fallback))
+    if fallback < enough < math.inf and share(fallback, FINE) > 1:
+        return enough
+    return min(enough, fallback)
 
 
 def _search_coarsely(
-    build: Callable[[float], M], share: Callable[[M, Fineness], float], noise: float, slope: float
+    share: Callable[[float, Fineness], float], noise: float, slope: float
 ) -> tuple[float, float]:
     """Find noise at which the share is about 1, and the slope of the logarithms there."""
     fineness = FINE.coarser(_COARSER, 1.0)
     last: tuple[float, float] | None = None
     for _ in range(6):
-        used = share(build(noise), fineness)
+        used = share(noise, fineness)
         if not 0 < used < math.inf:
             return noise, slope
         x, y = math.log(noise), math.log(used)

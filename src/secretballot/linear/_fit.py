@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._base._progress import EstimatorTask, Progress
-from secretballot.accounting._run import Run, paid_run
+from secretballot.accounting._release_plan import Run, paid_run
 from secretballot.ensemble._parameter_checks import warn_settings
 from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble._randomness import Randomness

@@ -29,7 +29,7 @@ from secretballot._base._sklearn_compat import (
 )
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
-from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting._statement import PrivacyStatement, StatementFacts
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ledger._budget import Scope
@@ -241,7 +241,7 @@ class LinearModel(
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
         assert self.accountant is not None
-        self._statement = self.accountant.statement().to_dict()
+        self._statement = self.accountant._statement_facts()
 
     def statement(self) -> PrivacyStatement:
         """Return the privacy statement as of the end of the fit. Free of charge.
@@ -256,7 +256,8 @@ class LinearModel(
             rests on.
         """
         check_is_fitted(self)
-        return PrivacyStatement.from_dict(self._statement)
+        kept: StatementFacts | PrivacyStatement = self._statement
+        return kept.statement() if isinstance(kept, StatementFacts) else kept
 
     def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.

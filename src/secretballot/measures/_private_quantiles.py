@@ -11,8 +11,8 @@ from scipy.special import ndtri
 
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number, quoted
 from secretballot._base._view import Prose, Shown, Table, View
-from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answers import Share, answer_scope, check_accountant, check_amount
+from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
+from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._bounds_check import BoundsCheck
 from secretballot.measures._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns

@@ -17,8 +17,8 @@ from secretballot._base._numbers import check_integer, check_no_public_data, che
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Prose, Shown, View
-from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._answers import Share, answer_scope, check_accountant, check_amount
+from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
+from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Prose, Shown, View
-from secretballot.accounting._answers import Share, check_accountant
+from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
+from secretballot.accounting._answers import Share
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import quantile
 from secretballot.measures._score_price import (
@@ -23,7 +24,6 @@ from secretballot.measures._targets import check_target_bounds
 from secretballot.mechanisms._noisy_counts import VectorSum
 
 if TYPE_CHECKING:
-    from secretballot.accounting._accountant import PrivacyAccountant
     from secretballot.ledger._budget import Scope
 
 #: Function from the noise of a mean over people, sigma / n, to the scale of errors.

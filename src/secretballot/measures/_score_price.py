@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
 from secretballot._base._view import Bar, Prose, Shown, Table, View, percent
+from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import (
     Share,
     answer_scope,
-    check_accountant,
     check_amount,
     check_within_budget,
 )
@@ -22,7 +22,6 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
 
 if TYPE_CHECKING:
-    from secretballot.accounting._accountant import PrivacyAccountant
     from secretballot.ledger._budget import Scope
 
 M = TypeVar("M", bound=Mechanism)

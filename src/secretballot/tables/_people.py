@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import GIVE_BUDGET
-from secretballot.accounting._answers import check_accountant
+from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.tables._owners import Owners
-
-if TYPE_CHECKING:
-    from secretballot.accounting._accountant import PrivacyAccountant
 
 NO_BUDGET = f"accountant=None: nothing is released without a budget. {GIVE_BUDGET}"
 

@@ -14,9 +14,8 @@ from scipy.stats import binom
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._release_plan import PlannedRelease
+from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.accounting._reservations import Reservation
-from secretballot.accounting._run import Run
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells_outside import cells_outside
