@@ -14,9 +14,8 @@ from secretballot import (
     PrivateLogisticRegression,
 )
 from secretballot.mechanisms import NoisyCounts
-from secretballot.tables._cells_outside import cells_outside
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
+from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside, totals_outside
 
 
 def linear(accountant, **settings):

@@ -29,15 +29,19 @@ from secretballot.ensemble._read_target import check_targets, target_of_data, ta
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Levels, Plan, check_levels
-from secretballot.tables._file_columns import check_file_columns, check_header
 from secretballot.tables._frames import check_names, column_names
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_lengths, check_row_order
 from secretballot.tables._row_schema import RowSchema
-from secretballot.tables._table_kinds import check_table_kinds
-from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._table_checks import (
+    check_file_columns,
+    check_header,
+    check_lengths,
+    check_row_order,
+    check_table_kinds,
+    check_target_left_out,
+    warn_repeated_rows,
+)
 from secretballot.tables._text_readers import check_text_reader
 
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._copies import check_copy
-from secretballot.tables._misfits import warn_misfits
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
+from secretballot.tables._row_schema import warn_misfits
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

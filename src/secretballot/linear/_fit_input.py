@@ -41,13 +41,15 @@ from secretballot.tables._frames import (
     row_shape,
 )
 from secretballot.tables._people import People, check_unit
-from secretballot.tables._private_extremes import warn_private_extremes
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_row_order
 from secretballot.tables._shared_rows import check_no_shared_rows
-from secretballot.tables._table_kinds import check_table_kinds
-from secretballot.tables._target_column import check_target_left_out
+from secretballot.tables._table_checks import (
+    check_row_order,
+    check_table_kinds,
+    check_target_left_out,
+    warn_private_extremes,
+    warn_repeated_rows,
+)
 from secretballot.tables._text_readers import check_text_reader
 
 #: Check of a table by its estimator, which keeps the names of its columns; with its name.

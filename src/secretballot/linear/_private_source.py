@@ -35,10 +35,9 @@ from secretballot.tables._column_bounds import Bounds
 from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._frames import as_table, columns_of
-from secretballot.tables._misfits import warn_misfits
 from secretballot.tables._people import People
 from secretballot.tables._public_rows_check import TARGETS, people_outside, totals_outside
-from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._row_schema import RowSchema, warn_misfits
 from secretballot.tables._tasks import target_errors
 
 

@@ -28,8 +28,7 @@ from secretballot.linear._numbers import NumberResponse
 from secretballot.linear._private_sums import Targets
 from secretballot.linear._response import ClassifierResponse, Response
 from secretballot.measures._targets import check_target_bounds, read_targets
-from secretballot.tables._private_extremes import warn_private_extremes
-from secretballot.tables._row_order import check_lengths
+from secretballot.tables._table_checks import check_lengths, warn_private_extremes
 
 ClassWeight = Mapping[Hashable, float] | str | None
 

@@ -20,7 +20,7 @@ from secretballot.measures._rank_grid import RankGrid
 from secretballot.tables._cells import date_text
 from secretballot.tables._column_bounds import date_bounds, read_bounds
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._table_checks import check_row_order
 
 #: Largest number of bins of a column, and of all columns.
 _MOST_BINS, _ALL_BINS = 4096, 2**20

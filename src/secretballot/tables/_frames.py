@@ -155,58 +155,6 @@ def row_shape(X: Any) -> tuple[int, ...]:
     return (len(first),) if hasattr(first, "__len__") and not isinstance(first, str) else ()
 
 
-def column_order(
-    names: list[Any] | None, width: int, X: ArrayLike, name: str, *, fitted: bool = False
-) -> list[int]:
-    """Return the positions of the named columns in a table; without names, all in order.
-
-    Refuses tables that lack columns, or have others. If `fitted`, names are those of an earlier
-    fit.
-    """
-    table_names = column_names(X)
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    missing, extra = list[Any](), list[Any]()
-    if names is not None and table_names is not None:
-        missing = [column for column in names if column not in table_names]
-        extra = [column for column in table_names if column not in names]
-    has_width = len(shape) == 2 and shape[1] == width
-    if fitted and (missing or extra or not has_width):
-        raise ValueError(_unlike_fit(missing, extra, shape, width, name))
-    if not has_width:
-        raise ValueError(
-            f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
-            f"X_public has {width} columns."
-            + _leave_out("X_public", missing)
-            + _leave_out(name, extra)
-        )
-    if missing or extra:
-        raise ValueError(
-            f"X_public must have the columns of X, in any order: {name} lacks {missing[:5]!r}, "
-            f"and X_public lacks {extra[:5]!r}."
-        )
-    if names is None or table_names is None:
-        return list(range(width))
-    return [table_names.index(column) for column in names]
-
-
-def _unlike_fit(
-    missing: list[Any], extra: list[Any], shape: tuple[int, ...], width: int, name: str
-) -> str:
-    if missing:
-        text = f"{name} lacks the columns {missing[:5]!r} of the fit. Give all of its columns."
-    elif extra:
-        text = f"{name} has the columns {extra[:5]!r}, which the fit had not."
-    elif len(shape) == 2:
-        text = f"{name} has {shape[1]} columns, and the fit had {width}. Give all of its columns."
-    else:
-        text = f"{name} has the shape {tuple(shape)}, and the fit had {width} columns."
-    return text + _leave_out(name, extra)
-
-
-def _leave_out(table: str, columns: list[Any]) -> str:
-    return f" Leave them out: {table}.drop(columns={columns[:5]!r})." if columns else ""
-
-
 def column_names(X: ArrayLike) -> list[Any] | None:
     """Return the names of a data frame's columns, which may be numbers; None for an array."""
     return list(getattr(X, "columns", ())) or None

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.stats import binom
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, BudgetExceededError
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._protocol import RandomState
 from secretballot.accounting._release_plan import PlannedRelease
 from secretballot.accounting._reservations import Reservation
 from secretballot.accounting._run import Run
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._cells_outside import cells_outside
-from secretballot.tables._noisy_count import (
-    MOST_BUDGET_SHARE,
-    largest_count,
-    release_largest_count,
-    share_after,
-    share_of,
-)
+from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
+from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._frames import sparse_columns
+from secretballot.tables._level_prices import by_level, price_of_all
 from secretballot.tables._people import People
+from secretballot.tables._row_schema import RowSchema
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
@@ -60,6 +60,15 @@ _TARGETS_WORDS = (
 )
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
+#: Largest share of the budget of a fit, or another release, that a check before it costs.
+MOST_BUDGET_SHARE = 0.01
+#: Share of the budget that is kept for rounding.
+_ROUNDING_SHARE = 1e-6
+#: Largest share of public cells that occur once in a column of categories: the probability of a new
+#: category in a new row (Good and Turing).
+_NEW_CATEGORY_SHARE = 0.25
+#: Most columns that are compared; of more, such as those of an image, evenly spaced ones.
+_MOST_COLUMNS = 2_000
 
 
 class CheckedEstimator(Protocol):
@@ -217,7 +226,10 @@ def totals_outside(
 def people_outside(
     people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
 ) -> dict[Hashable, float]:
-    return {name: float(people.total(outside.astype(np.float64))) for name, outside in masks}
+    totals = {}
+    for name, outside in masks:
+        totals[name] = float(people.total(outside.astype(np.float64)))
+    return totals
 
 
 def _false_alarm(n_public: int) -> float:
@@ -229,3 +241,106 @@ def _false_alarm(n_public: int) -> float:
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
+
+
+def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
+    """Compute a check's share of what a scope may spend; infinity if it exceeds it."""
+    try:
+        price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
+        budget = price_of_all(accountant, scope)
+    except BudgetExceededError:
+        return math.inf
+    return max(price[level] / budget[level] for level in price if budget[level] > 0)
+
+
+def share_after(share: float) -> float:
+    return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
+
+
+def largest_count(counts: Mapping[Hashable, float]) -> tuple[Hashable, float]:
+    """Return the column with the largest count, and the count; 0 without columns."""
+    return max(counts.items(), key=itemgetter(1), default=(None, 0.0))
+
+
+def release_largest_count(
+    accountant: PrivacyAccountant,
+    counts: Mapping[Hashable, float],
+    sigma: float,
+    *,
+    scope: Scope | None,
+    random_state: RandomState,
+    note: Mapping[str, object],
+) -> tuple[float, Hashable]:
+    """Release the largest count of all columns with noise; its column is not released.
+
+    One person moves the largest count by 1 at most if that holds for the count of each column.
+    """
+    column, count = largest_count(counts)
+    released = accountant.release(
+        NoisyCounts(sigma=sigma),
+        [[count]],
+        random_state=random_state,
+        scope=scope,
+        note=note,
+    )
+    return float(released[0, 0]), column
+
+
+def cells_outside(
+    X: ArrayLike,
+    X_public: ArrayLike,
+    categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    chosen: Collection[Hashable] | None = None,
+) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
+    """Yield, column by column, the mask of private cells outside of the public ones.
+
+    Numbers, booleans, times and durations are outside if they are beyond the public range.
+    Categories and texts are outside if no public row shows them and they were not declared, unless
+    a quarter of the public cells occur only once. A cell that does not fit the public type is
+    outside, and so is a missing cell where no public cell is missing. `categories` are public,
+    whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
+    depends on that row and on public rows alone.
+    """
+    schema, declared = RowSchema.without_sample(X_public), categories or {}
+    if not schema.shape:
+        return
+    columns = schema.columns
+    if schema.container == "numbers":
+        columns *= math.prod(schema.shape)
+    positions = np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist()
+    tables: list[Iterable[ArrayLike]] = []
+    for table in (X, X_public):
+        if issparse(table):
+            tables.append(sparse_columns(table, positions))
+        else:
+            tables.append(map(schema.match_columns(table).__getitem__, positions))
+    for index, private, public in zip(positions, *tables, strict=True):
+        column = columns[index]
+        name = index if column.name is None else column.name
+        if chosen is not None and name not in chosen:
+            continue
+        yield name, _outside(column, private, public, declared.get(name))
+
+
+def _outside(
+    column: ColumnSchema, private: ArrayLike, public: ArrayLike, declared: Sequence[Hashable] | None
+) -> NDArray[np.bool_]:
+    missing, unknown = missing_cells(private), missing_cells(public)
+    if unknown.all() and declared is None:
+        return ~missing
+    if column.kind in ("number", "boolean", "time", "duration") and declared is None:
+        cells, shown = column.plain(private), column.plain(public)
+        shown = shown[~column.missing(shown)]
+        if not len(shown):  # they are infinite, or don't fit their type
+            return ~missing
+        # A misfit is NaN, which fails both comparisons.
+        outside = ~((cells >= shown.min()) & (cells <= shown.max()))
+    else:
+        shown = read_texts(public)[~unknown]
+        if declared is None:
+            _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
+            if (counts == 1).sum() / max(len(shown), 1) > _NEW_CATEGORY_SHARE:
+                return np.zeros(len(missing), dtype=bool)  # free text, or names
+        public_texts = {*shown, *map(cell_text, declared or [])}
+        outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
+    return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
