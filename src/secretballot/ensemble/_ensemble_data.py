@@ -14,25 +14,24 @@ from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import check_parties, learners_of, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
-from secretballot.ensemble._private_labels import encode
-from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
 from secretballot.ensemble._public_rows import (
     as_rows,
     check_pool,
     check_values,
     features_of,
     types_learned,
-    warn_categories_left_out,
 )
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
-from secretballot.ensemble._target import Target
+from secretballot.ensemble._target import Target, target_of_data, target_of_parties
 from secretballot.ensemble.advice import chosen_rows
-from secretballot.ensemble.individual import Levels, Plan, check_levels
+from secretballot.ensemble.individual import Plan
 from secretballot.tables._frames import check_names, column_names
+from secretballot.tables._labels import check_targets, encode
+from secretballot.tables._levels import Levels, check_levels
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._public_data import PublicData, declared_private, public_rows
+from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
 from secretballot.tables._table_checks import (
     check_file_columns,
     check_header,

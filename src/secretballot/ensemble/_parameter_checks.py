@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sklearn.utils import ClassifierTags, Tags, get_tags
 
-from secretballot._base._errors import warn
-from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, Teacher
 from secretballot.ensemble._frozen_parties import (
     check_learner,
@@ -16,7 +14,7 @@ from secretballot.ensemble._frozen_parties import (
     is_parties,
     learners_of,
 )
-from secretballot.ensemble.individual import Individualization, Levels
+from secretballot.ensemble.individual import Individualization
 from secretballot.mechanisms._base import Mechanism
 
 if TYPE_CHECKING:
@@ -44,48 +42,6 @@ def _check_individual(mechanism: Mechanism, individualization: Individualization
         raise ValueError(
             f"mechanism={mechanism!r} has a weight or ballots, which "
             f"individualization={individualization!r} is to choose; leave them out."
-        )
-
-
-def refuse_arguments(unsupported: Mapping[str, object], weights: str) -> None:
-    """Refuse unknown arguments of `fit`; `weights` explains why it takes no `sample_weight`."""
-    for name in unsupported:
-        raise TypeError(
-            f"fit() got an unexpected keyword argument 'sample_weight': {weights}"
-            if name == "sample_weight"
-            else f"fit() got an unexpected keyword argument {name!r}; it takes X, y, X_public, "
-            "owners and budgets."
-        )
-
-
-def warn_settings(
-    accountant: PrivacyAccountant,
-    epsilon: float | Mapping[str, float] | None,
-    levels: Levels | None,
-    n_people: int | None,
-) -> None:
-    """Warn, before anything is spent, of settings that protect or buy less than they seem to."""
-    budget = {level.name: level.epsilon for level in accountant.levels}
-    if len(budget) > 1 and levels is None and n_people is not None:
-        warn(
-            f"the accountant has the levels {', '.join(map(repr, budget))}, but budgets was not "
-            "given: all rows pay alike, and what may be spent ends with the strictest budget. Pass "
-            "fit(..., budgets=) the level of each row."
-        )
-    if epsilon is None:
-        caps = dict.fromkeys(budget, 0.0)
-    else:
-        caps = dict(epsilon) if isinstance(epsilon, Mapping) else dict.fromkeys(budget, epsilon)
-    if all(caps[level] > total for level, total in budget.items()):
-        warn(
-            f"epsilon={epsilon!r} is more than the accountant's budget of {accountant.epsilon!r}, "
-            "which therefore decides alone. Use a smaller epsilon to cap one fit, or None."
-        )
-    if n_people and accountant.delta > 1 / n_people:
-        warn(
-            f"the accountant's delta={accountant.delta:g} is above 1/n = {1 / n_people:.2g} for "
-            f"n={n_people}: publishing somebody's whole record would satisfy it. Use a delta well "
-            "below that, such as 1e-5."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,14 +167,3 @@ def warn_types_learned(columns: list[str]) -> None:
         "array of floats.",
         PrivacyLeakWarning,
     )
-
-
-def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
-    """Warn of public types that list categories which no public row shows."""
-    for name, count in left_out.items():
-        warn(
-            f"the data type of {name!r} lists {count} "
-            f"{'category' if count == 1 else 'categories'} that no public row shows. A table that "
-            "was cast before it was split lists those of private rows, so they are left out. "
-            f"Declare what is public: categories={{{name!r}: [...]}}."
-        )

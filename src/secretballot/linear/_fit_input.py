@@ -15,8 +15,6 @@ from sklearn.utils.validation import check_array, validate_data
 from secretballot._base._errors import TEXT_ERROR
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
-from secretballot.ensemble.individual._levels import Levels, check_levels, level_names
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import (
     ColumnReadings,
@@ -40,9 +38,15 @@ from secretballot.tables._frames import (
     dense_columns,
     row_shape,
 )
+from secretballot.tables._levels import Levels, check_levels, level_names
 from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._shared_rows import check_no_shared_rows
+from secretballot.tables._public_data import (
+    PublicData,
+    check_no_shared_rows,
+    declared_private,
+    public_rows,
+)
 from secretballot.tables._table_checks import (
     check_row_order,
     check_table_kinds,

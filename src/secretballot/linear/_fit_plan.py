@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, warn
 from secretballot.accounting._release_plan import PlannedRelease, ReleasePlan
-from secretballot.ensemble.individual._levels import Levels
 from secretballot.linear._additive_bins import FEWEST_PUBLIC_ROWS, AdditiveBins
 from secretballot.linear._dense_features import KernelFeatures
 from secretballot.linear._design import FeatureMap
@@ -36,7 +35,8 @@ from secretballot.linear._synthetic_rows import rank_error_ratio
 from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.measures._rank_grid import RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
-from secretballot.tables._level_prices import by_level
+from secretballot.tables._fit_checks import by_level
+from secretballot.tables._levels import Levels
 from secretballot.tables._public_rows_check import PublicRowsCheck
 
 #: Public rows below which lengths and directions of whole rows are hardly known.

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import issparse, sparray, spmatrix
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_no_public_data, check_unmasked
@@ -20,6 +20,9 @@ from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
 from secretballot.tables._private_parts import PrivateParts
+
+#: Rows of features; data frames are array-like.
+Rows: TypeAlias = ArrayLike | sparray | spmatrix
 
 
 def container_kind(X: Any, table_name: str = "X_public") -> str:
@@ -85,6 +88,17 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
             "your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample; "
             "one row of a data frame is frame.iloc[[0]], not frame.iloc[0], and "
             "one column frame[['a']], not frame['a']."
+        )
+
+
+def check_column(values: object, name: str = "y") -> None:
+    check_unmasked(name, values)
+    check_no_public_data(name, values)
+    is_list = isinstance(values, list | tuple)
+    if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
+        raise ValueError(
+            f"{name} is of type {type(values).__name__}, which is no column of values, one for "
+            "each row. Give the column itself, such as table['label'] or an array."
         )
 
 

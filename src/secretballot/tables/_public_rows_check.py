@@ -24,8 +24,8 @@ from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
 from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._fit_checks import by_level, price_of_all
 from secretballot.tables._frames import sparse_columns
-from secretballot.tables._level_prices import by_level, price_of_all
 from secretballot.tables._people import People
 from secretballot.tables._row_schema import RowSchema
 

@@ -489,3 +489,14 @@ def warn_misfits(shares: Mapping[Hashable, float]) -> None:
             f"{len(many)} column(s), such as {many[0]!r}: they are missing, or of another type. "
             f"They were taken as missing. {NOT_FOR_PUBLICATION}"
         )
+
+
+def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
+    """Warn of public types that list categories which no public row shows."""
+    for name, count in left_out.items():
+        warn(
+            f"the data type of {name!r} lists {count} "
+            f"{'category' if count == 1 else 'categories'} that no public row shows. A table that "
+            "was cast before it was split lists those of private rows, so they are left out. "
+            f"Declare what is public: categories={{{name!r}: [...]}}."
+        )

@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._private_labels import encode
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import check_targets
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._teachers import Shard, train_batch
 from secretballot.ensemble._votes import BatchVotes
@@ -27,8 +24,10 @@ from secretballot.mechanisms._counting import Counting
 from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
 from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._exchange import Exchange
+from secretballot.tables._labels import check_targets, encode
 from secretballot.tables._people import People
 from secretballot.tables._public_rows_check import totals_outside
+from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
 
