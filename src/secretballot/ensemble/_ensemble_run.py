@@ -39,7 +39,7 @@ from secretballot.tables._levels import Levels
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import public_rows
-from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
+from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside, people_outside
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import warn_misfits
 
@@ -178,7 +178,7 @@ def _totals_outside(
     assert X is not None
     assert not isinstance(X, PrivateParts)
     people = People.from_owners(accountant, arguments.owners, _num_samples(X))
-    return totals_outside(X, data.X_public, people, ensemble.categories)
+    return people_outside(people, cells_outside(X, data.X_public, ensemble.categories))
 
 
 def _train(

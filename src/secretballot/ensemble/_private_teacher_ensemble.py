@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -390,7 +391,7 @@ class PrivateTeacherEnsemble(
         """Set the attributes of a fit, as far as it has come."""
         if fitted.data is not None and fitted.labelling is not None:
             self._labelling, schema = fitted.labelling, fitted.data.schema
-            self._row_schema = None if schema is None else schema.of_fitted()
+            self._row_schema = None if schema is None else replace(schema, fitted=True)
             self.classes_ = fitted.data.target.classes
             self.n_teachers_ = fitted.data.facts.plan.n_teachers
             self.__dict__.update(fitted.data.features)

@@ -236,7 +236,7 @@ class LinearModel(
         bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
         self.interactions_ = [] if bins is None else bins.pair_names
         self._unknown_cells = fitted.unknown_cells
-        self._row_schema = fitted.schema.of_fitted()
+        self._row_schema = replace(fitted.schema, fitted=True)
         self._label_names = fitted.label_names
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings

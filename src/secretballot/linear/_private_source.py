@@ -36,7 +36,7 @@ from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._frames import as_table, columns_of
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import TARGETS, people_outside, totals_outside
+from secretballot.tables._public_rows_check import TARGETS, cells_outside, people_outside
 from secretballot.tables._row_schema import RowSchema, warn_misfits
 from secretballot.tables._tasks import target_errors
 
@@ -304,8 +304,8 @@ class TableSource(PrivateSource):
 
         Targets beyond their bounds count as a column.
         """
-        totals = totals_outside(self.X, X_public, self.people, categories, self.names)
-        return totals | self._targets_beyond(response)
+        masks = cells_outside(self.X, X_public, categories, self.names)
+        return people_outside(self.people, masks) | self._targets_beyond(response)
 
     def totals_undeclared(
         self, bounds: Bounds, categories: Categories, response: Response

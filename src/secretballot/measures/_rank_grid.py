@@ -36,8 +36,20 @@ class RankGrid:
     def between(
         cls, names: Sequence[Hashable], bounds: Mapping[Hashable, tuple[float, float]], n_bins: int
     ) -> RankGrid:
-        edges = [_edges_between(*bounds[name], n_bins) for name in names]
-        return cls(tuple(names), np.reshape(edges, (len(names), n_bins + 1)))
+        """Make a grid of bins, half of them even and half proportional to the distance from 0.
+
+        So values are resolved that are small beside too wide bounds, and large ones that hardly
+        differ.
+        """
+        edges = np.empty((len(names), n_bins + 1))
+        for row, name in zip(edges, names, strict=True):
+            low, high = bounds[name]
+            scale = _LINEAR_PART * max(abs(low), abs(high))
+            even = np.linspace(low, high, n_bins - n_bins // 2 + 1)
+            steps = np.linspace(math.asinh(low / scale), math.asinh(high / scale), n_bins // 2 + 2)
+            proportional = (scale * np.sinh(steps[1:-1])).clip(low, high)
+            row[:] = np.sort(np.concatenate([even, proportional]))
+        return cls(tuple(names), edges)
 
     @property
     def n_bins(self) -> int:
@@ -106,14 +118,3 @@ def _lengths(n_bins: int) -> tuple[float, float]:
         distances = squares[lag:] + squares[:-lag] - 2 * products
         furthest = max(furthest, distances.max())
     return math.sqrt(squares.max()), math.sqrt(furthest)
-
-
-def _edges_between(low: float, high: float, n_bins: int) -> Floats:
-    """Return the ends of bins, half of them even and half proportional to the distance from 0.
-
-    So values are resolved that are small beside too wide bounds, and large ones that hardly differ.
-    """
-    scale = _LINEAR_PART * max(abs(low), abs(high))
-    even = np.linspace(low, high, n_bins - n_bins // 2 + 1)
-    steps = np.linspace(math.asinh(low / scale), math.asinh(high / scale), n_bins // 2 + 2)
-    return np.sort(np.concatenate([even, (scale * np.sinh(steps[1:-1])).clip(low, high)]))

@@ -104,18 +104,18 @@ def warn_settings(
     n_people: int | None,
 ) -> None:
     """Warn, before anything is spent, of settings that protect or buy less than they seem to."""
-    budget = {level.name: level.epsilon for level in accountant.levels}
+    budget = accountant.levels
     if len(budget) > 1 and levels is None and n_people is not None:
+        names = ", ".join(repr(level.name) for level in budget)
         warn(
-            f"the accountant has the levels {', '.join(map(repr, budget))}, but budgets was not "
-            "given: all rows pay alike, and what may be spent ends with the strictest budget. Pass "
-            "fit(..., budgets=) the level of each row."
+            f"the accountant has the levels {names}, but budgets was not given: all rows pay "
+            "alike, and what may be spent ends with the strictest budget. Pass fit(..., budgets=) "
+            "the level of each row."
         )
-    if epsilon is None:
-        caps = dict.fromkeys(budget, 0.0)
-    else:
-        caps = dict(epsilon) if isinstance(epsilon, Mapping) else dict.fromkeys(budget, epsilon)
-    if all(caps[level] > total for level, total in budget.items()):
+    if epsilon is not None and all(
+        (epsilon[level.name] if isinstance(epsilon, Mapping) else epsilon) > level.epsilon
+        for level in budget
+    ):
         warn(
             f"epsilon={epsilon!r} is more than the accountant's budget of {accountant.epsilon!r}, "
             "which therefore decides alone. Use a smaller epsilon to cap one fit, or None."

@@ -55,8 +55,14 @@ def _container_of_list(X: Sequence[Any], table_name: str) -> str:
 
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
     """Refuse tables of other libraries, and a single row without its table."""
-    shape = getattr(X, "shape", ())
-    _check_kind(X, name)
+    check_unmasked(name, X)
+    check_no_public_data(name, X)
+    is_list, shape = isinstance(X, list | tuple), getattr(X, "shape", ())
+    if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
+        raise ValueError(
+            f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
+            f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
+        )
     if isinstance(X, list | tuple):
         shape = (len(X), *row_shape(X))
     if getattr(getattr(X, "dtype", None), "names", None):
@@ -76,12 +82,12 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
             f"{name} is a {kind.__name__} of {kind.__module__.split('.')[0]}, whose types are not "
             "read. Give a data frame of pandas or polars, such as table.to_pandas(), or an array."
         )
-    names = Counter(getattr(X, "columns", ()))
-    twice = [column for column, count in names.items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"{name} has several columns of the name {twice[0]!r}. Rename them, or leave some out."
-        )
+    for column, count in Counter(getattr(X, "columns", ())).items():
+        if count > 1:
+            raise ValueError(
+                f"{name} has several columns of the name {column!r}. Rename them, or leave some "
+                "out."
+            )
     if len(shape) == 1 and not one_dimension:
         raise ValueError(
             f"{name}: expected 2D array, got 1D array instead, of shape {tuple(shape)}. Reshape "
@@ -99,17 +105,6 @@ def check_column(values: object, name: str = "y") -> None:
         raise ValueError(
             f"{name} is of type {type(values).__name__}, which is no column of values, one for "
             "each row. Give the column itself, such as table['label'] or an array."
-        )
-
-
-def _check_kind(X: ArrayLike, name: str) -> None:
-    check_unmasked(name, X)
-    check_no_public_data(name, X)
-    is_list = isinstance(X, list | tuple)
-    if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
-        raise ValueError(
-            f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
-            f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
 
 

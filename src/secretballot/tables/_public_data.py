@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence, Set
-from itertools import pairwise
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+from itertools import pairwise, product
 from typing import Any, NoReturn
 
 import numpy as np
@@ -93,8 +94,8 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     no_table = isinstance(rows, str | bytes | dict | Set) and not hasattr(rows, "shape")
-    table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
-    if no_table or not table or getattr(rows, "shape", None) == ():
+    is_table = hasattr(rows, "shape") or hasattr(rows, "__len__") or hasattr(rows, "__array__")
+    if no_table or not is_table or getattr(rows, "shape", None) == ():
         raise ValueError(f"X_public={quoted(rows)} is no table; give the public rows themselves.")
     if isinstance(rows, tuple) and any(np.ndim(part) > 1 for part in rows[:1]):
         raise ValueError(
@@ -148,15 +149,12 @@ def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
         )
 
 
-def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
+def _shared(X_public: Any, X: Any) -> str | None:
     if X_public is X:
         return "is X itself"
-    pools = list(_buffers(X_public))
-    if any(_overlap(buffer, pool) for buffer in _buffers(X) for pool in pools):
+    if _overlap(X_public, X):
         return "shares memory with X"
-    if getattr(X_public, "shape", ())[1:] != getattr(X, "shape", ())[1:] and all(
-        hasattr(table, "shape") for table in (X_public, X)
-    ):
+    if hasattr(X_public, "shape") and hasattr(X, "shape") and X_public.shape[1:] != X.shape[1:]:
         return None  # refused elsewhere
     public, private = row_hashes(X_public), row_hashes(X)
     if _same_index(X_public, X, public, private):
@@ -171,13 +169,13 @@ def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
     return None
 
 
-def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if not np.may_share_memory(a, b):
-        return False
-    try:
-        return bool(np.shares_memory(a, b, _MOST_WORK))  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return False
+def _overlap(X_public: Any, X: Any) -> bool:
+    """Return True if two tables share memory."""
+    for a, b in product(_buffers(X), _buffers(X_public)):
+        with suppress(np.exceptions.TooHardError):
+            if np.may_share_memory(a, b) and np.shares_memory(a, b, _MOST_WORK):  # type: ignore[arg-type]
+                return True
+    return False
 
 
 def _buffers(X: Any) -> Iterator[NDArray[Any]]:
@@ -195,7 +193,9 @@ def _buffers(X: Any) -> Iterator[NDArray[Any]]:
 
 def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> bool:
     """Return True if most rows with labels in common are equal, and one of them is unique."""
-    if not all(hasattr(table, "iloc") and table.index.is_unique for table in (X_public, X)):
+    if not (hasattr(X_public, "iloc") and hasattr(X, "iloc")):
+        return False
+    if not (X_public.index.is_unique and X.index.is_unique):
         return False
     common = X.index.intersection(X_public.index)
     unique_public, unique_private = _unique(public), _unique(private)
@@ -216,27 +216,25 @@ def _unique(hashes: _Hashes) -> _Hashes:
 
 def row_hashes(X: Any) -> _Hashes:
     """Hash rows: equal cells of any types have equal hashes; fractions in single precision."""
-    return np.fromiter(map(hash, _row_keys(X)), np.int64, _num_samples(X))
-
-
-def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
+    hashes: list[int] = []
     if issparse(X):
         table = X.tocsr(copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
         for start, end in pairwise(table.indptr):
-            yield (*table.indices[start:end].tolist(), *_single(table.data[start:end]).tolist())
-        return
+            columns, data = table.indices[start:end], _single(table.data[start:end])
+            hashes.append(hash((*columns.tolist(), *data.tolist())))
+        return np.array(hashes, dtype=np.int64)
     for start in range(0, _num_samples(X), _BATCH):
         batch = _safe_indexing(X, slice(start, start + _BATCH))
         cells = np.asarray(batch) if hasattr(batch, "shape") else _as_cells(batch)
         cells = cells.reshape(len(cells), -1)
         if cells.dtype.kind in "biuf" and not (np.isnan(cells) | (cells == -1)).any():
-            yield from map(tuple, _single(cells).tolist())
+            hashes += map(hash, map(tuple, _single(cells).tolist()))
         else:
             with np.errstate(over="ignore"):
-                keys = [tuple(map(_cell_hash, row)) for row in cells.tolist()]
-            yield from keys
+                hashes += [hash(tuple(map(_cell_hash, row))) for row in cells.tolist()]
+    return np.array(hashes, dtype=np.int64)
 
 
 def _single(numbers: NDArray[Any]) -> NDArray[Any]:

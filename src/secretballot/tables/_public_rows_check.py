@@ -31,6 +31,8 @@ from secretballot.tables._row_schema import RowSchema
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
+#: Largest count without columns, and its column.
+_NO_COUNT: tuple[Hashable, float] = (None, 0.0)
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
 #: What was counted, in the note of the release.
@@ -138,6 +140,9 @@ class PublicRowsCheck:
         if self.sigma is None:
             return []
         shown = "what is declared" if self.is_declared else "the public rows"
+        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
+        if self.target_bounds is not None:
+            measured += _TARGETS_NOTE
         return [
             PlannedRelease(
                 name=self.NAME,
@@ -146,22 +151,15 @@ class PublicRowsCheck:
                 n_columns=1,
                 share=self.share,
                 reads=f"people whose cells lie outside of {shown}, by column",
-                note=self._note,
+                note={"measured": measured, "n_counted": self.n},
             )
         ]
-
-    @property
-    def _note(self) -> dict[str, object]:
-        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
-        if self.target_bounds is not None:
-            measured += _TARGETS_NOTE
-        return {"measured": measured, "n_counted": self.n}
 
     def draw(self, run: Run, totals: Callable[[], Mapping[Hashable, float]]) -> PublicRowsCheck:
         """Draw the count of a run; ValueError if it is over half of the people."""
         if self.sigma is None:
             return self
-        column, count = largest_count(totals())
+        column, count = max(totals().items(), key=itemgetter(1), default=_NO_COUNT)
         return self._judged(float(run.release(self.NAME, [[count]])[0, 0]), column)
 
     def release_count(
@@ -176,16 +174,15 @@ class PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
+        (release,) = self.planned()
+        of_fit = {key: value for key, value in note.items() if key not in _BALLOT_KEYS}
         noisy, column = release_largest_count(
             estimator.accountant,
             totals(),
             self.sigma,
             random_state=random_state,
             scope=scope,
-            note={
-                **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
-                **self._note,
-            },
+            note={**of_fit, **release.note},
         )
         return self._judged(noisy, column)
 
@@ -212,20 +209,10 @@ class PublicRowsCheck:
         return f"{checked} checked for {self.share:.2g} of the fit"
 
 
-def totals_outside(
-    X: ArrayLike,
-    X_public: ArrayLike,
-    people: People,
-    categories: Mapping[Hashable, Sequence[Hashable]] | None,
-    columns: Collection[Hashable] | None = None,
-) -> dict[Hashable, float]:
-    """Count the people whose cells are outside of the public ones, by column."""
-    return people_outside(people, cells_outside(X, X_public, categories, columns))
-
-
 def people_outside(
     people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
 ) -> dict[Hashable, float]:
+    """Count the people with a masked cell, by column."""
     totals = {}
     for name, outside in masks:
         totals[name] = float(people.total(outside.astype(np.float64)))
@@ -250,16 +237,15 @@ def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope
         budget = price_of_all(accountant, scope)
     except BudgetExceededError:
         return math.inf
-    return max(price[level] / budget[level] for level in price if budget[level] > 0)
+    share = 0.0
+    for level, cost in price.items():
+        if budget[level] > 0:
+            share = max(share, cost / budget[level])
+    return share
 
 
 def share_after(share: float) -> float:
     return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
-
-
-def largest_count(counts: Mapping[Hashable, float]) -> tuple[Hashable, float]:
-    """Return the column with the largest count, and the count; 0 without columns."""
-    return max(counts.items(), key=itemgetter(1), default=(None, 0.0))
 
 
 def release_largest_count(
@@ -275,7 +261,7 @@ def release_largest_count(
 
     One person moves the largest count by 1 at most if that holds for the count of each column.
     """
-    column, count = largest_count(counts)
+    column, count = max(counts.items(), key=itemgetter(1), default=_NO_COUNT)
     released = accountant.release(
         NoisyCounts(sigma=sigma),
         [[count]],

@@ -142,9 +142,6 @@ class RowSchema:
         ]
         return cls(tuple(columns), names, container, (len(columns),))
 
-    def of_fitted(self) -> RowSchema:
-        return replace(self, fitted=True)
-
     def with_ranges(self, X_public: Any) -> RowSchema:
         """Take the ranges of public rows, as read, of which answers warn."""
         if not self.container or len(self.shape) != 1 or issparse(X_public):
@@ -482,8 +479,8 @@ def _numbers(values: ArrayLike, is_date: bool) -> Floats:
 
 def warn_misfits(shares: Mapping[Hashable, float]) -> None:
     """Warn, after a release, of columns by the share of rows whose cell is a misfit."""
-    many = [name for name, share in shares.items() if share > _LARGE_SHARE]
-    if many:
+    if max(shares.values(), default=0.0) > _LARGE_SHARE:
+        many = [name for name, share in shares.items() if share > _LARGE_SHARE]
         warn(
             f"more than a quarter of the cells of X do not fit X_public, or what is declared, in "
             f"{len(many)} column(s), such as {many[0]!r}: they are missing, or of another type. "

@@ -26,7 +26,7 @@ from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._labels import check_targets, encode
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import totals_outside
+from secretballot.tables._public_rows_check import cells_outside, people_outside
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
@@ -72,7 +72,8 @@ class ShardReader:
         """
         rows = rows.once()
         self.labels(rows)
-        return totals_outside(rows.frame[self.columns], X_public, self.people(rows), categories)
+        masks = cells_outside(rows.frame[self.columns], X_public, categories)
+        return people_outside(self.people(rows), masks)
 
     def people(self, rows: BucketRows) -> People:
         return People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)
