@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_parties, learners_of, shared_features
+from secretballot.ensemble._learners import check_parties, learners_of, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
 from secretballot.ensemble._public_rows import (

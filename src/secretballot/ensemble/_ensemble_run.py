@@ -20,9 +20,8 @@ from secretballot.ensemble._ensemble_data import (
     prepare_rows,
 )
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._labelling import Labelling, count_is_private
-from secretballot.ensemble._parameter_checks import check_parameters
+from secretballot.ensemble._learners import check_parameters, is_parties
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template

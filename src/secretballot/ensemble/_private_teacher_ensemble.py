@@ -27,9 +27,8 @@ from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_learner
 from secretballot.ensemble._labelling import count_is_private
-from secretballot.ensemble._parameter_checks import check_parameters, combine_tags
+from secretballot.ensemble._learners import check_learner, check_parameters, combine_tags
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
-from secretballot.ensemble._frozen_parties import model_of
+from secretballot.ensemble._learners import model_of
 from secretballot.ensemble._private_labels import PrivateLabels, private_labels
 from secretballot.mechanisms._counting import CountClasses, Counting, CountLabels
 from secretballot.tables._labels import (

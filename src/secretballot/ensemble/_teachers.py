@@ -25,8 +25,8 @@ from secretballot.ensemble._votes import (
     run_tasks,
 )
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._rowwise import private_copies
 
 if TYPE_CHECKING:

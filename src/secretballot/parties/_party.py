@@ -22,8 +22,8 @@ from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot._base._view import percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
-from secretballot.ensemble._frozen_parties import check_classifier
 from secretballot.ensemble._label_model import label_probabilities
+from secretballot.ensemble._learners import check_classifier
 from secretballot.ensemble._public_rows import as_rows, check_values, matching_rows
 from secretballot.ensemble._target import Target, dense_labels
 from secretballot.ensemble._teacher_ballots import ballots, training_failure

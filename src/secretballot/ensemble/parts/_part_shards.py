@@ -22,12 +22,12 @@ from secretballot.ensemble.parts._stored_teachers import (
 )
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._labels import check_targets, encode
 from secretballot.tables._people import People
 from secretballot.tables._public_rows_check import cells_outside, people_outside
 from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
 

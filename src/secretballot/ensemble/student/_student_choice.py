@@ -26,10 +26,9 @@ from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import BestOfCounts
 from secretballot.mechanisms._noisy_max import GNMax
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._labels import encode
 from secretballot.tables._people import People
-from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_independence import check_row_independence, copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls, private_copies
 from secretballot.tables._rowwise_check import choose_calls

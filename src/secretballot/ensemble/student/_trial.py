@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._frozen_parties import check_learner
+from secretballot.ensemble._learners import check_learner
 from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
 from secretballot.ensemble._text_remedies import text_remedy
