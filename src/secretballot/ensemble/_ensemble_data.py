@@ -39,9 +39,9 @@ from secretballot.tables._table_checks import (
     check_row_order,
     check_table_kinds,
     check_target_left_out,
+    check_text_reader,
     warn_repeated_rows,
 )
-from secretballot.tables._text_readers import check_text_reader
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -15,8 +15,7 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._learners import learners_of
-from secretballot.tables._fitted_columns import validate_columns
-from secretballot.tables._frames import check_names, check_table, dense_columns
+from secretballot.tables._frames import check_names, check_table, dense_columns, validate_columns
 from secretballot.tables._row_schema import RowSchema
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from secretballot.linear._response import Response
 from secretballot.linear._settings import Settings
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._declared_columns import check_readable_numbers
-from secretballot.tables._fitted_columns import column_remedies
 from secretballot.tables._frames import (
     as_table,
     check_table,
     column_names,
+    column_remedies,
     dense_columns,
     row_shape,
 )
@@ -51,10 +51,10 @@ from secretballot.tables._table_checks import (
     check_row_order,
     check_table_kinds,
     check_target_left_out,
+    check_text_reader,
     warn_private_extremes,
     warn_repeated_rows,
 )
-from secretballot.tables._text_readers import check_text_reader
 
 #: Check of a table by its estimator, which keeps the names of its columns; with its name.
 Validate = Callable[[ArrayLike, str], ArrayLike]

@@ -14,9 +14,8 @@ from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, answer_scope, check_accountant, check_amount
 from secretballot.measures._bounds_check import BoundsCheck
-from secretballot.measures._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
-from secretballot.measures._rank_grid import RankGrid
+from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid
 from secretballot.tables._cells import date_text
 from secretballot.tables._column_bounds import date_bounds, read_bounds
 from secretballot.tables._private_parts import PrivateParts

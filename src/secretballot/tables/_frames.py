@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
+from sklearn.utils.validation import validate_data
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_no_public_data, check_unmasked
@@ -23,6 +24,8 @@ from secretballot.tables._private_parts import PrivateParts
 
 #: Rows of features; data frames are array-like.
 Rows: TypeAlias = ArrayLike | sparray | spmatrix
+#: Beginning of scikit-learn's error, which its common checks demand.
+NAMES_DIFFER = "The feature names should match"
 
 
 def container_kind(X: Any, table_name: str = "X_public") -> str:
@@ -296,3 +299,31 @@ def as_objects(column: ColumnSchema, plain: NDArray[Any]) -> NDArray[Any]:
     else:
         cells[present] = values
     return cells
+
+
+def validate_columns(estimator: Any, X: Any, name: str = "X", **check: Any) -> Any:
+    """Check rows to predict, by scikit-learn's `validate_data`; errors name the remedy."""
+    with column_remedies(estimator, X, name):
+        return validate_data(estimator, X, reset=False, **check)
+
+
+@contextmanager
+def column_remedies(estimator: Any, X: Any, name: str = "X") -> Iterator[None]:
+    """Add the remedy to errors of scikit-learn that say that columns differ from those of a fit."""
+    try:
+        yield
+    except ValueError as error:
+        names = getattr(estimator, "feature_names_in_", None)
+        table_names = column_names(X)
+        message = str(error).rstrip()
+        if not message.startswith(NAMES_DIFFER) or names is None or table_names is None:
+            raise
+        missing = [column for column in names.tolist() if column not in table_names]
+        remedy = (
+            f"{name} lacks the columns {missing[:5]!r} of the fit: add them, or rename those that "
+            "have other names."
+            if missing
+            else "Pass the columns of the fit, in its order: "
+            f"{name}[list(model.feature_names_in_)]."
+        )
+        raise ValueError(f"{message}\n{remedy}") from None

@@ -35,8 +35,7 @@ from secretballot.quantification.instances._instance_input import (
     is_mostly_noise,
     read_bags,
 )
-from secretballot.tables._fitted_columns import validate_columns
-from secretballot.tables._frames import dense_columns
+from secretballot.tables._frames import dense_columns, validate_columns
 from secretballot.tables._table_checks import check_row_order
 
 #: Penalties of the loss "proportion" that are tried.
