@@ -58,14 +58,8 @@ def _container_of_list(X: Sequence[Any], table_name: str) -> str:
 
 def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
     """Refuse tables of other libraries, and a single row without its table."""
-    check_unmasked(name, X)
-    check_no_public_data(name, X)
-    is_list, shape = isinstance(X, list | tuple), getattr(X, "shape", ())
-    if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
-        raise ValueError(
-            f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
-            f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
-        )
+    shape = getattr(X, "shape", ())
+    check_kind(X, name)
     if isinstance(X, list | tuple):
         shape = (len(X), *row_shape(X))
     if getattr(getattr(X, "dtype", None), "names", None):
@@ -97,6 +91,18 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
             "your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample; "
             "one row of a data frame is frame.iloc[[0]], not frame.iloc[0], and "
             "one column frame[['a']], not frame['a']."
+        )
+
+
+def check_kind(X: Any, name: str) -> None:
+    """Refuse what is no table of rows."""
+    check_unmasked(name, X)
+    check_no_public_data(name, X)
+    is_list = isinstance(X, list | tuple)
+    if not (is_list or hasattr(X, "shape") or hasattr(X, "columns") or hasattr(X, "__array__")):
+        raise ValueError(
+            f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
+            f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
 
 

@@ -315,12 +315,17 @@ def check_file_columns(X_public: Any) -> None:
     if container_kind(X_public) in ("", "column", "list") or issparse(X_public):
         return
     table = public_table(X_public, "X_public")
-    if len(table.shape) > 2:
+    if len(table.shape) > 2 or len(table) < _FEWEST_IN_ORDER:
         return
     names = list(getattr(table, "columns", range(table.shape[1])))
     numbered = []
     for column, values in zip(names, columns_of(table), strict=True):
-        if not _is_in_order(column, values):
+        kind = ColumnSchema.of(column, values).kind
+        if kind not in ("number", "time", "duration"):
+            continue
+        x = read_numbers(values) if kind == "number" else read_days(values, kind)
+        steps = np.diff(x)  # none is above or below 0 beside a missing cell
+        if not ((steps > 0).all() or (steps < 0).all()):
             continue
         numbered.append(column)
         if _UNNAMED.fullmatch(str(column)):
@@ -338,17 +343,6 @@ def check_file_columns(X_public: Any) -> None:
             "row, as row numbers do: a model would learn the order of the file. Leave such columns "
             "out, or shuffle the public rows if they are sorted by a column that is meant."
         )
-
-
-def _is_in_order(column: Hashable, values: Any) -> bool:
-    if len(values) < _FEWEST_IN_ORDER:
-        return False
-    kind = ColumnSchema.of(column, values).kind
-    if kind not in ("number", "time", "duration"):
-        return False
-    x = read_numbers(values) if kind == "number" else read_days(values, kind)
-    steps = np.diff(x)  # none is above or below 0 beside a missing cell
-    return bool((steps > 0).all() or (steps < 0).all())
 
 
 def warn_private_extremes(
