@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot import ConfidentGNMax, PrivacyAccountant, Upsampling, Weighting
-from secretballot.ensemble.individual import Levels, Plan, check_levels
+from secretballot.ensemble.individual import Plan
+from secretballot.tables._levels import Levels, check_levels
 
 DELTA, N_TEACHERS = 1e-5, 250
 STRICT = float(np.log(2))

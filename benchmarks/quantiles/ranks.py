@@ -34,8 +34,7 @@ import sets
 from secretballot import PrivacyAccountant
 from secretballot.costs._cost import gaussian_budget
 from secretballot.measures import private_quantiles
-from secretballot.measures._noisy_ranks import NoisyRanks
-from secretballot.measures._rank_grid import RankGrid
+from secretballot.measures._rank_grid import NoisyRanks, RankGrid
 
 Floats = NDArray[np.float64]
 Method = Callable[[Floats, Floats, float, np.random.Generator], Floats]

@@ -14,9 +14,8 @@ from secretballot import (
     PrivateLogisticRegression,
 )
 from secretballot.mechanisms import NoisyCounts
-from secretballot.tables._cells_outside import cells_outside
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
+from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside, people_outside
 
 
 def linear(accountant, **settings):
@@ -36,7 +35,7 @@ def checked(private, public, seed, n=None):
             warnings.simplefilter("ignore")
             check.release_count(
                 model,
-                lambda: totals_outside(private, public, people, None),
+                lambda: people_outside(people, cells_outside(private, public)),
                 scope=accountant.scope(),
                 random_state=np.random.SeedSequence(seed, spawn_key=(1,)),
                 note={},

@@ -19,8 +19,8 @@ from secretballot.costs import NoisyBit, NoisyMax
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._exact_max import max_log_probabilities
 from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
-from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
+from secretballot.tables._randomness import Randomness
 from secretballot.testing._outcome_laws import OutcomeLaw
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretballot.ensemble._partition import OwnedRows, partition_owners, partition_rows
-from secretballot.ensemble._randomness import Randomness
+from secretballot.tables._randomness import Randomness
 
 STREAM = Randomness.from_seed(0).partition()
 

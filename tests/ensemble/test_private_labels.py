@@ -5,12 +5,8 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 from secretballot.ensemble import PrivateLabels
-from secretballot.ensemble._private_labels import (
-    declared_classes,
-    encode,
-    learned_classes,
-    private_labels,
-)
+from secretballot.ensemble._private_labels import private_labels
+from secretballot.tables._labels import declared_classes, encode, learned_classes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from secretballot.ensemble import PublicData
-from secretballot.ensemble._public_data import public_rows
+from secretballot.tables._public_data import public_rows
 
 
 def test_public_data_cannot_be_sliced():

@@ -8,9 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.ensemble import PrivateLabels
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.ensemble.student import fit_student
+from secretballot.tables._randomness import Randomness
 
 X, Y = np.arange(20.0)[:, None], np.arange(20) % 2
 

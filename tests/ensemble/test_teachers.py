@@ -14,10 +14,10 @@ from tests._programs import run_python
 from tests.ensemble._votes import collect_votes
 
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teacher_ballots import ConstantTeacher
 from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.ensemble._votes import batches
+from secretballot.tables._randomness import Randomness
 
 CLASSES = np.array([0, 1])
 

@@ -22,7 +22,7 @@ from tests.mistakes._mistake import (
 )
 
 from secretballot import PrivacyAccountant, PublicData
-from secretballot.ensemble._private_labels import declared_classes, learned_classes
+from secretballot.tables._labels import declared_classes, learned_classes
 
 WORDS = np.where(LABELS == 1, "yes", "no")
 MANY = 3 * (np.arange(N) // 4)

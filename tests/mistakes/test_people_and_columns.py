@@ -30,7 +30,7 @@ from tests.mistakes._mistake import (
 from secretballot import PrivacyAccountant, PublicData
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.measures import private_quantiles
-from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._table_checks import warn_repeated_rows
 
 OWNERS, OWNED = np.arange(N) // 2, {"unit": "owner"}
 BALANCED = np.concatenate([np.arange(N), np.flatnonzero(LABELS)])

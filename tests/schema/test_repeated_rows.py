@@ -11,7 +11,7 @@ from secretballot.accounting import PrivacyLeakWarning
 from secretballot.linear import PrivateLinearRegression
 from secretballot.measures import private_quantiles
 from secretballot.quantification import Bags
-from secretballot.tables._repeated_rows import warn_repeated_rows
+from secretballot.tables._table_checks import warn_repeated_rows
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -27,8 +27,7 @@ from secretballot import (
     PublicData,
 )
 from secretballot.mechanisms import NoisyCounts
-from secretballot.tables._cells_outside import cells_outside
-from secretballot.tables._public_rows_check import PublicRowsCheck
+from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])

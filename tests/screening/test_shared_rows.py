@@ -11,7 +11,7 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot.tables._shared_rows import check_no_shared_rows
+from secretballot.tables._public_data import check_no_shared_rows
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(400, 3)), RNG.integers(0, 2, 400)

@@ -3,11 +3,11 @@
 from secretballot._base._objects import published
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble.advice import NoiseAgainstBallots, TeacherAdvice, recommend_teachers
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import PrivateChoice, PublicStudent
 from secretballot.ensemble.tables import TableEncoder, make_table_pipeline
+from secretballot.tables._public_data import PublicData
 
 __all__ = [
     "NoiseAgainstBallots",

@@ -11,34 +11,37 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_parties, learners_of, shared_features
+from secretballot.ensemble._learners import check_parties, learners_of, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
 from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
-from secretballot.ensemble._private_labels import encode
-from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
 from secretballot.ensemble._public_rows import (
     as_rows,
     check_pool,
     check_values,
     features_of,
     types_learned,
-    warn_categories_left_out,
 )
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
-from secretballot.ensemble._target import Target
+from secretballot.ensemble._target import Target, target_of_data, target_of_parties
 from secretballot.ensemble.advice import chosen_rows
-from secretballot.ensemble.individual import Levels, Plan, check_levels
-from secretballot.tables._file_columns import check_file_columns, check_header
+from secretballot.ensemble.individual import Plan
 from secretballot.tables._frames import check_names, column_names
+from secretballot.tables._labels import check_targets, encode
+from secretballot.tables._levels import Levels, check_levels
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_lengths, check_row_order
-from secretballot.tables._row_schema import RowSchema
-from secretballot.tables._table_kinds import check_table_kinds
-from secretballot.tables._target_column import check_target_left_out
-from secretballot.tables._text_readers import check_text_reader
+from secretballot.tables._public_data import PublicData, declared_private, public_rows
+from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
+from secretballot.tables._table_checks import (
+    check_file_columns,
+    check_header,
+    check_lengths,
+    check_row_order,
+    check_table_kinds,
+    check_target_left_out,
+    check_text_reader,
+    warn_repeated_rows,
+)
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -20,27 +20,27 @@ from secretballot.ensemble._ensemble_data import (
     prepare_rows,
 )
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._labelling import Labelling, count_is_private
-from secretballot.ensemble._parameter_checks import check_parameters
+from secretballot.ensemble._learners import check_parameters, is_parties
 from secretballot.ensemble._private_labels import PrivateLabels
-from secretballot.ensemble._public_data import public_rows
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import declared_target
+from secretballot.ensemble._target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival
-from secretballot.ensemble.individual import Levels, Plan
+from secretballot.ensemble.individual import Plan
 from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._copies import check_copy
-from secretballot.tables._misfits import warn_misfits
+from secretballot.tables._fit_checks import check_copy
+from secretballot.tables._levels import Levels
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._public_rows_check import PublicRowsCheck, totals_outside
+from secretballot.tables._public_data import public_rows
+from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside, people_outside
+from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_schema import warn_misfits
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -177,7 +177,7 @@ def _totals_outside(
     assert X is not None
     assert not isinstance(X, PrivateParts)
     people = People.from_owners(accountant, arguments.owners, _num_samples(X))
-    return totals_outside(X, data.X_public, people, ensemble.categories)
+    return people_outside(people, cells_outside(X, data.X_public, ensemble.categories))
 
 
 def _train(

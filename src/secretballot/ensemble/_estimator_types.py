@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self, TypeAlias
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import sparray, spmatrix
 
-#: Rows of features; data frames are array-like.
-Rows: TypeAlias = ArrayLike | sparray | spmatrix
-
-#: What scikit-learn takes as `random_state`.
-RandomState: TypeAlias = int | np.random.RandomState | None
+from secretballot.tables._frames import Rows as Rows
 
 #: Classes of a row; for several labels a row a list with those of each, 0 and 1.
 Classes: TypeAlias = NDArray[Any] | list[NDArray[Any]]

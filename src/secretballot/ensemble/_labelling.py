@@ -17,10 +17,8 @@ from secretballot.accounting._answers import epsilon_factor
 from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
-from secretballot.ensemble._parameter_checks import warn_settings
-from secretballot.ensemble._private_labels import PrivateLabels, warn_classes_learned
+from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._public_rows import warn_types_learned
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import (
     check_noise,
@@ -32,8 +30,10 @@ from secretballot.ledger._budget import Scope
 from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._level_prices import by_level
+from secretballot.tables._fit_checks import by_level, warn_settings
+from secretballot.tables._labels import warn_classes_learned
 from secretballot.tables._people import check_unit
+from secretballot.tables._randomness import Randomness
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

@@ -13,7 +13,7 @@ from secretballot.accounting._reservations import Reservation
 from secretballot.costs._groups import level_cost
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import learners_of
+from secretballot.ensemble._learners import learners_of
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teachers
 from secretballot.ensemble.individual import Plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,12 +26,10 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
-from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
-from secretballot.ensemble._frozen_parties import check_learner
+from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._labelling import count_is_private
-from secretballot.ensemble._parameter_checks import check_parameters, combine_tags, refuse_arguments
+from secretballot.ensemble._learners import check_learner, check_parameters, combine_tags
 from secretballot.ensemble._private_labels import PrivateLabels
-from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import NO_STUDENT, UNFITTED, PrivateChoice, StudentMethods
@@ -39,9 +38,11 @@ from secretballot.measures._classifier_score_methods import ClassifierScoreMetho
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
 from secretballot.mechanisms._base import Mechanism
 from secretballot.reports._budget_report import BudgetReportMixin, explained_interrupts, short_text
-from secretballot.tables._copies import CopiedMixin
+from secretballot.tables._fit_checks import CopiedMixin, refuse_arguments
 from secretballot.tables._frames import column_names
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_data import PublicData
+from secretballot.tables._randomness import RandomState
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
@@ -389,7 +390,7 @@ class PrivateTeacherEnsemble(
         """Set the attributes of a fit, as far as it has come."""
         if fitted.data is not None and fitted.labelling is not None:
             self._labelling, schema = fitted.labelling, fitted.data.schema
-            self._row_schema = None if schema is None else schema.of_fitted()
+            self._row_schema = None if schema is None else replace(schema, fitted=True)
             self.classes_ = fitted.data.target.classes
             self.n_teachers_ = fitted.data.facts.plan.n_teachers
             self.__dict__.update(fitted.data.features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,14 @@ from sklearn.utils.validation import validate_data
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._frozen_parties import learners_of
-from secretballot.tables._fitted_columns import validate_columns
-from secretballot.tables._frames import check_names, check_table, complex_error, dense_columns
+from secretballot.ensemble._learners import learners_of
+from secretballot.tables._frames import (
+    check_names,
+    check_table,
+    complex_error,
+    dense_columns,
+    validate_columns,
+)
 from secretballot.tables._row_schema import RowSchema
 
 if TYPE_CHECKING:
@@ -164,14 +169,3 @@ def warn_types_learned(columns: list[str]) -> None:
         "array of floats.",
         PrivacyLeakWarning,
     )
-
-
-def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
-    """Warn of public types that list categories which no public row shows."""
-    for name, count in left_out.items():
-        warn(
-            f"the data type of {name!r} lists {count} "
-            f"{'category' if count == 1 else 'categories'} that no public row shows. A table that "
-            "was cast before it was split lists those of private rows, so they are left out. "
-            f"Declare what is public: categories={{{name!r}: [...]}}."
-        )

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
-from secretballot.ensemble._estimator_types import Classes, Rows
-from secretballot.ensemble._private_labels import PrivateLabels, positions, private_labels
+from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
+from secretballot.ensemble._learners import model_of
+from secretballot.ensemble._private_labels import PrivateLabels, private_labels
 from secretballot.mechanisms._counting import CountClasses, Counting, CountLabels
+from secretballot.tables._labels import (
+    check_label_classes,
+    declared_classes,
+    declared_n_labels,
+    encode,
+    learned_classes,
+    positions,
+)
 
 #: Code of a ballot that a teacher did not cast.
 NO_BALLOT = -1
@@ -130,3 +141,52 @@ def as_target(classes: Classes) -> Target:
 
 def dense_labels(labels: Rows) -> NDArray[Any]:
     return np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)
+
+
+def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, bool]:
+    """Return the target of checked labels, and whether its classes were learned from them."""
+    if y.ndim == 2:
+        check_label_classes(classes, y.shape[1], is_sparse=issparse(y))
+        # The number of columns of y is public, as its number of rows is.
+        return LabelTarget(y.shape[1]), False
+    names = learned_classes(y) if classes is None else declared_classes(classes)
+    encode(y, names, "y")
+    return ClassTarget(names), classes is None
+
+
+def declared_target(classes: ArrayLike | None, n_labels: int | None) -> Target:
+    """Return the target of declared classes, or of a number of labels; by default two classes."""
+    if n_labels is not None:
+        check_label_classes(classes, n_labels)
+        return LabelTarget(n_labels)
+    names = [0, 1] if classes is None else classes
+    n_labels = declared_n_labels(names)
+    return ClassTarget(declared_classes(names)) if n_labels is None else LabelTarget(n_labels)
+
+
+def target_of_parties(parties: Sequence[Teacher], classes: ArrayLike | None) -> tuple[Target, bool]:
+    """Return the target of parties, and whether its classes were learned from them."""
+    if classes is not None:
+        return declared_target(classes, None), False
+    names = [_classes_of(party) for party in parties]
+    if any(party_names is None for party_names in names):
+        raise ValueError("classes=None, but not every party has classes_; name them in classes.")
+    n_labels = {len(party_names) for party_names in names if isinstance(party_names, list)}
+    if not n_labels:
+        together = np.concatenate([np.asarray(party_names) for party_names in names])
+        return ClassTarget(learned_classes(together)), True
+    if len(n_labels) > 1 or not all(isinstance(party_names, list) for party_names in names):
+        raise ValueError(
+            "estimator: the parties differ in what they predict, one class a row or "
+            "labels, or in how many labels; all must vote on the same ones."
+        )
+    return LabelTarget(n_labels.pop()), False
+
+
+def _classes_of(party: Teacher) -> Any:
+    """Return the classes of a party: for labels a list, one entry for each label."""
+    classes, model = getattr(party, "classes_", None), model_of(party)
+    # Some models have one array of labels where others have a list of pairs.
+    kind = getattr(getattr(model, "_label_binarizer", None), "y_type_", "")
+    several = getattr(model, "multilabel_", False) or kind == "multilabel-indicator"
+    return list(classes) if several and classes is not None else classes

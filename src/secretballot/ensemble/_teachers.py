@@ -15,7 +15,6 @@ from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _safe_indexing, drop_callbacks
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows, Teacher
 from secretballot.ensemble._label_model import fit_classes, fit_labels
-from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._target import as_target
 from secretballot.ensemble._teacher_ballots import ConstantTeacher, error_text
 from secretballot.ensemble._votes import (
@@ -26,7 +25,8 @@ from secretballot.ensemble._votes import (
     run_tasks,
 )
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._rowwise import private_copies
 
 if TYPE_CHECKING:
@@ -41,6 +41,22 @@ class Shard(NamedTuple):
     X: Any
     y: NDArray[Any]
     seed: np.random.SeedSequence
+
+
+def seed_estimator(
+    estimator: Learner, stream: np.random.SeedSequence, *, keep: bool = False
+) -> None:
+    """Set every ``random_state`` of an estimator, nested ones too; `keep` those that are set."""
+    parameters = estimator.get_params(deep=True)
+    names = sorted(
+        name
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] == "random_state" and not (keep and value is not None)
+    )
+    if names:
+        # scikit-learn takes seeds below 2**32.
+        states = stream.generate_state(len(names)).tolist()
+        estimator.set_params(**dict(zip(names, states, strict=True)))
 
 
 def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.ensemble._private_labels import encode, warn_classes_learned
-from secretballot.ensemble._read_target import check_targets
 from secretballot.linear._averaged_rounds import (
     AVERAGED_ROUNDS,
     AveragedRounds,
@@ -23,6 +21,7 @@ from secretballot.linear._private_sums import Residuals, Targets
 from secretballot.linear._reference_rows import ReferenceRows, probabilities
 from secretballot.linear._response import ClassifierResponse, FittedRounds, RivalPlan, RoundPlan
 from secretballot.linear._synthetic_rows import release_first_round
+from secretballot.tables._labels import check_targets, encode, warn_classes_learned
 
 Gains = Callable[[Floats], Floats]
 

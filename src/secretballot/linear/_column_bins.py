@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
-from secretballot.tables._cells import date_text, read_coded_texts, read_numbers
-from secretballot.tables._number_ranges import NumberText, range_text
+from secretballot.tables._cells import (
+    NumberText,
+    date_text,
+    range_text,
+    read_coded_texts,
+    read_numbers,
+)
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05

@@ -19,9 +19,8 @@ from secretballot._base._view import Shown, Table, View
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
 from secretballot.linear._column_bins import CategoryBins, ColumnFeatures
 from secretballot.linear._columns import Categories, PublicColumn
-from secretballot.tables._cells import column_cells, date_text, missing_cells
+from secretballot.tables._cells import column_cells, date_text, missing_cells, range_text
 from secretballot.tables._column_bounds import Bounds
-from secretballot.tables._number_ranges import range_text
 
 if TYPE_CHECKING:
     import pandas as pd

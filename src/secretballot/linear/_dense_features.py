@@ -15,9 +15,8 @@ from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, publ
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.linear._design import Floats, PriorGroup
 from secretballot.tables._cells import missing_cells, read_numbers
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._frames import columns_of
-from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_independence import check_row_independence, copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers
 from secretballot.tables._rowwise_check import choose_calls

@@ -11,9 +11,6 @@ from numpy.typing import ArrayLike
 
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot.accounting._release_plan import Run, paid_run
-from secretballot.ensemble._parameter_checks import warn_settings
-from secretballot.ensemble._public_data import PublicData, public_rows
-from secretballot.ensemble._randomness import Randomness
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import ColumnReadings
 from secretballot.linear._columns import ColumnChoice
@@ -37,9 +34,12 @@ from secretballot.linear._response import FittedRounds, Response, RivalPlan, Rou
 from secretballot.linear._settings import Settings
 from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._fit_checks import warn_settings
 from secretballot.tables._frames import column_names
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_data import PublicData, public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
+from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._undisturbed import one_blas_thread
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._numbers import quoted
 from secretballot._base._objects import cached_property
 from secretballot._base._sklearn_compat import _check_monotonic_cst, _num_samples
-from secretballot.ensemble._public_data import public_rows
-from secretballot.ensemble._public_rows import warn_categories_left_out
 from secretballot.linear._additive_bins import FEW_PUBLIC_ROWS, AdditiveBins
 from secretballot.linear._classes import ClassResponse
 from secretballot.linear._columns import (
@@ -30,9 +28,10 @@ from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
 from secretballot.tables._cells import missing_cells
 from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
 from secretballot.tables._declared_columns import check_kind_of_bounds
-from secretballot.tables._file_columns import check_file_columns, check_header
 from secretballot.tables._frames import check_table, public_table
-from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._public_data import public_rows
+from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
+from secretballot.tables._table_checks import check_file_columns, check_header
 
 #: Most declared categories of a column. The time of a fit grows with their cube: 0.7, 2, 27 and 280
 #: seconds with 100, 300, 1,000 and 2,000 of them.

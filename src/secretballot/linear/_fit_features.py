@@ -26,8 +26,7 @@ from secretballot.linear._design import FeatureMap, Features, Floats
 from secretballot.linear._fit_columns import FitColumns, refuse_categories
 from secretballot.linear._fit_input import Population
 from secretballot.linear._settings import Settings
-from secretballot.measures._noisy_ranks import NoisyRanks
-from secretballot.measures._rank_grid import RankGrid
+from secretballot.measures._rank_grid import NoisyRanks, RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._column_bounds import Bounds
 

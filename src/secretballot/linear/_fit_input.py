@@ -15,8 +15,6 @@ from sklearn.utils.validation import check_array, validate_data
 from secretballot._base._errors import TEXT_ERROR
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
-from secretballot.ensemble.individual._levels import Levels, check_levels, level_names
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import (
     ColumnReadings,
@@ -32,24 +30,32 @@ from secretballot.linear._response import Response
 from secretballot.linear._settings import Settings
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._declared_columns import check_readable_numbers
-from secretballot.tables._fitted_columns import column_remedies
 from secretballot.tables._frames import (
     as_table,
     check_table,
     column_names,
+    column_remedies,
     complex_error,
     dense_columns,
     row_shape,
 )
+from secretballot.tables._levels import Levels, check_levels, level_names
 from secretballot.tables._people import People, check_unit
-from secretballot.tables._private_extremes import warn_private_extremes
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_row_order
-from secretballot.tables._shared_rows import check_no_shared_rows
-from secretballot.tables._table_kinds import check_table_kinds
-from secretballot.tables._target_column import check_target_left_out
-from secretballot.tables._text_readers import check_text_reader
+from secretballot.tables._public_data import (
+    PublicData,
+    check_no_shared_rows,
+    declared_private,
+    public_rows,
+)
+from secretballot.tables._table_checks import (
+    check_row_order,
+    check_table_kinds,
+    check_target_left_out,
+    check_text_reader,
+    warn_private_extremes,
+    warn_repeated_rows,
+)
 
 #: Check of a table by its estimator, which keeps the names of its columns; with its name.
 Validate = Callable[[ArrayLike, str], ArrayLike]

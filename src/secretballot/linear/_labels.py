@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from secretballot.ensemble._read_target import check_targets
 from secretballot.linear._averaged_rounds import (
     AVERAGED_ROUNDS,
     ClippedResponse,
@@ -20,6 +19,7 @@ from secretballot.linear._design import Floats
 from secretballot.linear._private_sums import Residuals, Targets
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import ClassifierResponse, FittedRounds, RoundPlan
+from secretballot.tables._labels import check_targets
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
 _RELATIVE_NORM = 0.6

@@ -30,8 +30,6 @@ from secretballot._base._sklearn_compat import (
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.accounting._statement import PrivacyStatement, StatementFacts
-from secretballot.ensemble._public_data import PublicData
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ledger._budget import Scope
 from secretballot.linear._additive_bins import AdditiveBins, declared_bins
 from secretballot.linear._column_reading import ColumnReadings, declared_readings, public_readings
@@ -47,7 +45,9 @@ from secretballot.measures._fit_price import FitPrice, FitPriceMethods, fitted_r
 from secretballot.measures._score_methods import PrivatePredictor
 from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
-from secretballot.tables._copies import CopiedMixin, check_copy
+from secretballot.tables._fit_checks import CopiedMixin, check_copy
+from secretballot.tables._public_data import PublicData
+from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers
 
@@ -236,7 +236,7 @@ class LinearModel(
         bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
         self.interactions_ = [] if bins is None else bins.pair_names
         self._unknown_cells = fitted.unknown_cells
-        self._row_schema = fitted.schema.of_fitted()
+        self._row_schema = replace(fitted.schema, fitted=True)
         self._label_names = fitted.label_names
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings

@@ -25,7 +25,7 @@ from secretballot.linear._residual_histogram import (
 from secretballot.linear._response import FittedRounds, Response, RoundPlan
 from secretballot.linear._synthetic_rows import copula_reference_rows
 from secretballot.measures._targets import read_targets
-from secretballot.tables._misfits import TARGETS
+from secretballot.tables._row_schema import TARGETS
 
 #: Initial prior variance of a group's coefficients, in units of the target's variance.
 INITIAL_VARIANCE = 0.1

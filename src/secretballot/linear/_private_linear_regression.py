@@ -15,8 +15,6 @@ from secretballot._base._errors import restored_on_failure
 from secretballot._base._numbers import check_number
 from secretballot._base._sklearn_compat import _fit_context
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ensemble._parameter_checks import refuse_arguments
-from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._fit import FitArguments
 from secretballot.linear._fit_warnings import CLEAR_EFFECT, warn_target_bounds
@@ -29,7 +27,9 @@ from secretballot.measures._regression_price import RegressionScorePrice, price_
 from secretballot.measures._regressor_score_methods import RegressorScoreMethods
 from secretballot.measures._targets import check_target_bounds
 from secretballot.reports._budget_report import explained_interrupts
+from secretballot.tables._fit_checks import refuse_arguments
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_data import PublicData
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "

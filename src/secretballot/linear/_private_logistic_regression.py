@@ -15,8 +15,6 @@ from secretballot._base._errors import restored_on_failure
 from secretballot._base._numbers import log_probabilities
 from secretballot._base._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ensemble._parameter_checks import refuse_arguments
-from secretballot.ensemble._public_data import PublicData
 from secretballot.linear._additive_term import TermList, model_terms
 from secretballot.linear._design import Floats
 from secretballot.linear._fit import FitArguments
@@ -25,7 +23,9 @@ from secretballot.linear._response import FittedRounds
 from secretballot.linear._settings import ClassReader, ClassWeight
 from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
 from secretballot.reports._budget_report import explained_interrupts
+from secretballot.tables._fit_checks import refuse_arguments
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_data import PublicData
 
 #: Least estimated share of a class.
 _LEAST_RATE = 1e-9

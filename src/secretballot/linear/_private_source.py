@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TypeVar
 from uuid import uuid4
 
@@ -35,10 +36,9 @@ from secretballot.tables._column_bounds import Bounds
 from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._frames import as_table, columns_of
-from secretballot.tables._misfits import warn_misfits
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import people_outside, totals_outside
-from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._public_rows_check import cells_outside, people_outside
+from secretballot.tables._row_schema import RowSchema, warn_misfits
 from secretballot.tables._tasks import target_errors
 
 
@@ -305,8 +305,8 @@ class TableSource(PrivateSource):
 
         Targets beyond their bounds count as a column.
         """
-        totals = totals_outside(self.X, X_public, self.people, categories, self.names)
-        return totals | people_outside(self.people, response.misfits(self.targets).items())
+        masks = cells_outside(self.X, X_public, categories, self.names)
+        return people_outside(self.people, chain(masks, response.misfits(self.targets).items()))
 
     def totals_undeclared(
         self, bounds: Bounds, categories: Categories, response: Response

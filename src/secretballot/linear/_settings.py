@@ -8,18 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 
 from secretballot._base._numbers import check_number, quoted
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ensemble._private_labels import declared_classes, learned_classes
-from secretballot.ensemble._read_target import (
-    check_label_classes,
-    check_targets,
-    declared_labels,
-    target_of_data,
-)
 from secretballot.ledger._budget import Scope
 from secretballot.linear._classes import ClassResponse
 from secretballot.linear._design import Floats
@@ -28,8 +22,14 @@ from secretballot.linear._numbers import NumberResponse
 from secretballot.linear._private_sums import Targets
 from secretballot.linear._response import ClassifierResponse, Response
 from secretballot.measures._targets import check_target_bounds, read_targets
-from secretballot.tables._private_extremes import warn_private_extremes
-from secretballot.tables._row_order import check_lengths
+from secretballot.tables._labels import (
+    check_label_classes,
+    check_targets,
+    declared_classes,
+    declared_n_labels,
+    learned_classes,
+)
+from secretballot.tables._table_checks import check_lengths, warn_private_extremes
 
 ClassWeight = Mapping[Hashable, float] | str | None
 
@@ -92,7 +92,7 @@ class ClassReader(AnswerReader):
         check_lengths("y", targets, _num_samples(targets), n_rows)
         if targets.ndim == 2:
             check_class_weight(self.class_weight, None)
-            target_of_data(targets, self.classes)
+            check_label_classes(self.classes, targets.shape[1], is_sparse=issparse(targets))
             labels = self._labels(targets.shape[1])
             return labels, labels.encode(targets)
         self._check_no_label_settings()
@@ -104,9 +104,8 @@ class ClassReader(AnswerReader):
 
     def without_rows(self, n_labels: int | None) -> ClassifierResponse:
         """Return the response of declared classes, two by default, or of a number of labels."""
-        declared = declared_labels(self.classes)
-        if n_labels is None and declared is not None:
-            n_labels = declared.n_labels
+        if n_labels is None:
+            n_labels = declared_n_labels(self.classes)
         if n_labels is not None:
             check_class_weight(self.class_weight, None)
             check_label_classes(self.classes, n_labels)

@@ -16,7 +16,7 @@ from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, publ
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.linear._design import Features, Floats
 from secretballot.tables._column_bounds import Bounds
-from secretballot.tables._number_ranges import (
+from secretballot.tables._row_schema import (
     FEWEST_ROWS,
     MOST_ROWS,
     MOST_SHARE,

@@ -7,8 +7,6 @@ answer instead of an error.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from contextlib import suppress
 from numbers import Real
 from typing import Any, cast
 
@@ -18,8 +16,9 @@ from scipy.sparse import csr_array, issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import listed_classes
-from secretballot.measures._targets import check_column
 from secretballot.tables._cells import missing_cells
+from secretballot.tables._frames import check_column
+from secretballot.tables._labels import check_no_complex, class_positions, codes_of
 
 #: Largest share of labels that are no classes without a warning.
 _FEW_FOREIGN = 0.01
@@ -85,7 +84,7 @@ def check_known_predictions(
     labels = _as_table(y_true if classes is None else classes, "y_true").ravel()
     cells = _as_table(y_pred, "y_pred").ravel()
     n, n_foreign = len(cells), int((codes_of(cells, labels) < 0).sum())
-    is_single = len(_codes(labels)) < 2 and classes is None
+    is_single = len(class_positions(labels)) < 2 and classes is None
     what = (
         "in y_pred are none of the labels in y_true, and count as wrong answers. Give both in the "
         "same words and codes."
@@ -169,20 +168,6 @@ def check_foreign_labels(
             )
 
 
-def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Look up the positions of labels among classes of any types; -1 for other labels."""
-    codes = _codes(classes)
-    return np.array([_code_of(codes, label) for label in labels.tolist()], dtype=np.intp)
-
-
-def _codes(classes: NDArray[Any]) -> dict[Hashable, int]:
-    codes = dict[Hashable, int]()
-    for code, label in enumerate(classes.tolist()):
-        with suppress(Exception):  # not hashable: no class
-            codes[label] = code
-    return codes
-
-
 def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     """Convert labels to an array; labels of a list keep their types."""
     check_column(labels, name)
@@ -195,20 +180,6 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
             f"{name} has shape {table.shape}; give (n_rows,) labels, or (n_rows, n_labels)."
         )
     return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table
-
-
-def check_no_complex(labels: Any, name: str) -> None:
-    """Refuse labels that are all complex numbers."""
-    table = np.asarray(labels)
-    if table.size and all(map(_is_complex, table.ravel())):
-        raise ValueError(
-            f"Complex data not supported: {name} holds complex numbers, and labels are texts, "
-            f"whole numbers or booleans. {NOT_FOR_PUBLICATION}"
-        )
-
-
-def _is_complex(label: object) -> bool:
-    return isinstance(label, complex | np.complexfloating)
 
 
 def _as_objects(labels: Any) -> NDArray[np.object_]:
@@ -231,10 +202,3 @@ def _are_equal(label: object, prediction: object) -> bool:
         return bool(label == prediction)
     except Exception:  # a missing value, several in the place of one, or one that refuses
         return False
-
-
-def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
-    try:
-        return codes.get(label, -1)
-    except Exception:  # not hashable: no class
-        return -1

@@ -11,7 +11,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ledger._budget import Scope
 from secretballot.measures._number_columns import RankSums
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._noisy_count import (
+from secretballot.tables._public_rows_check import (
     MOST_BUDGET_SHARE,
     release_largest_count,
     share_after,

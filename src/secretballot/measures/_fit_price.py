@@ -23,7 +23,7 @@ from secretballot.measures._score_price import (
     price_score,
     share_text,
 )
-from secretballot.tables._level_prices import by_level, price_of_all
+from secretballot.tables._fit_checks import by_level, price_of_all
 
 #: Least and largest part of what is left that fits are advised to take, where a score follows.
 _LEAST_PART, _MOST_PART = 0.01, 0.9

@@ -32,13 +32,13 @@ from secretballot.tables._frames import (
     row_shape,
 )
 from secretballot.tables._people import People, check_unit
-from secretballot.tables._private_extremes import (
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._table_checks import (
     count_at_bounds,
     warn_extreme_counts,
     warn_private_extremes,
+    warn_repeated_rows,
 )
-from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
 
 #: Columns of times or durations, which are read as days.
 Days = Mapping[Hashable, str]

@@ -14,13 +14,12 @@ from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.measures._bounds_check import BoundsCheck
-from secretballot.measures._noisy_ranks import LEAST_ERRORS, NoisyRanks
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
-from secretballot.measures._rank_grid import RankGrid
+from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid
 from secretballot.tables._cells import date_text
 from secretballot.tables._column_bounds import date_bounds, read_bounds
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._table_checks import check_row_order
 
 #: Largest number of bins of a column, and of all columns.
 _MOST_BINS, _ALL_BINS = 4096, 2**20

@@ -27,8 +27,7 @@ from secretballot.mechanisms._top_k import ExponentialTopK, LimitedDomainTopK, T
 from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._table_checks import check_row_order, warn_repeated_rows
 from secretballot.tables._tasks import target_errors
 
 Domain = Literal["known", "unknown"]

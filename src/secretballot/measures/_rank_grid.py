@@ -1,4 +1,4 @@
-"""Ranks of many columns by one noisy sum: the square root of the prefix sums."""
+"""Ranks of many columns by one noisy sum, the root of the prefix sums, and their quantiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular, toeplitz
 from sklearn.isotonic import isotonic_regression
 
-from secretballot.measures._noisy_ranks import NoisyRanks
 from secretballot.mechanisms._noisy_counts import VectorSum
 
 Floats = NDArray[np.float64]
@@ -23,6 +22,8 @@ _ROOT_PLACES = 20
 _DISTANCE_MARGIN = 1 + 2.0**-40
 #: Bins proportional to the distance from 0 are even below this part of its largest bound.
 _LINEAR_PART = 1e-6
+#: Standard errors by which a column's number of people exceeds 0, if it has quantiles.
+LEAST_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,20 @@ class RankGrid:
     def between(
         cls, names: Sequence[Hashable], bounds: Mapping[Hashable, tuple[float, float]], n_bins: int
     ) -> RankGrid:
-        edges = [_edges_between(*bounds[name], n_bins) for name in names]
-        return cls(tuple(names), np.reshape(edges, (len(names), n_bins + 1)))
+        """Make a grid of bins, half of them even and half proportional to the distance from 0.
+
+        So values are resolved that are small beside too wide bounds, and large ones that hardly
+        differ.
+        """
+        edges = np.empty((len(names), n_bins + 1))
+        for row, name in zip(edges, names, strict=True):
+            low, high = bounds[name]
+            scale = _LINEAR_PART * max(abs(low), abs(high))
+            even = np.linspace(low, high, n_bins - n_bins // 2 + 1)
+            steps = np.linspace(math.asinh(low / scale), math.asinh(high / scale), n_bins // 2 + 2)
+            proportional = (scale * np.sinh(steps[1:-1])).clip(low, high)
+            row[:] = np.sort(np.concatenate([even, proportional]))
+        return cls(tuple(names), edges)
 
     @property
     def n_bins(self) -> int:
@@ -108,12 +121,45 @@ def _lengths(n_bins: int) -> tuple[float, float]:
     return math.sqrt(squares.max()), math.sqrt(furthest)
 
 
-def _edges_between(low: float, high: float, n_bins: int) -> Floats:
-    """Return the ends of bins, half of them even and half proportional to the distance from 0.
+@dataclass(frozen=True)
+class NoisyRanks:
+    """Noisy numbers of people at or below each bin of a grid, released."""
 
-    So values are resolved that are small beside too wide bounds, and large ones that hardly differ.
-    """
-    scale = _LINEAR_PART * max(abs(low), abs(high))
-    even = np.linspace(low, high, n_bins - n_bins // 2 + 1)
-    steps = np.linspace(math.asinh(low / scale), math.asinh(high / scale), n_bins // 2 + 2)
-    return np.sort(np.concatenate([even, (scale * np.sinh(steps[1:-1])).clip(low, high)]))
+    edges: Floats  # of the bins, shape (n_columns, n_bins + 1)
+    ranks: Floats  # people in a bin or below, shape (n_columns, n_bins); they rise along the bins
+    error: float  # largest standard deviation of a rank
+    n_people: int  # with and without a value
+
+    def quantiles(self, q: Floats) -> Floats:
+        """Compute quantiles by column, shape (n_columns, n_levels).
+
+        Values are spread evenly within a bin. A column in which no more people have a value than
+        noise could show has NaN.
+        """
+        bins, people = self._bins(q), np.diff(self.ranks, prepend=0.0)
+        below = np.take_along_axis(self.ranks - people, bins, axis=1)
+        inside = np.maximum(np.take_along_axis(people, bins, axis=1), np.finfo(float).tiny)
+        parts = np.clip((self._wanted_ranks(q) - below) / inside, 0.0, 1.0)
+        low, high = self._ends(bins)
+        return np.where(self._has_people, low + parts * (high - low), np.nan)
+
+    def intervals(self, q: Floats, width: float) -> Floats:
+        """Compute the ends of the bins that hold the quantiles at q - width and at q + width."""
+        low, _ = self._ends(self._bins(q - width))
+        _, high = self._ends(self._bins(q + width))
+        return np.where(self._has_people[..., None], np.stack([low, high], axis=-1), np.nan)
+
+    @property
+    def _has_people(self) -> NDArray[np.bool_]:
+        return np.asarray(self.ranks[:, -1:] > LEAST_ERRORS * self.error)
+
+    def _wanted_ranks(self, q: Floats) -> Floats:
+        return np.asarray(np.clip(q, 0, 1) * self.ranks[:, -1:])
+
+    def _bins(self, q: Floats) -> NDArray[np.intp]:
+        bins = np.stack(list(map(np.searchsorted, self.ranks, self._wanted_ranks(q))))
+        return np.minimum(bins, self.ranks.shape[1] - 1)
+
+    def _ends(self, bins: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        edges = self.edges
+        return np.take_along_axis(edges, bins, axis=1), np.take_along_axis(edges, bins + 1, axis=1)

@@ -17,11 +17,10 @@ from secretballot.measures._scored_rows import CellCounts, PartScores, ScoredRow
 from secretballot.tables._frames import check_table
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_row_order, order_labels
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers, RowCalls
 from secretballot.tables._rowwise_check import check_rows_per_call
+from secretballot.tables._table_checks import check_row_order, order_labels, warn_repeated_rows
 
 if TYPE_CHECKING:
     from secretballot.accounting._accountant import PrivacyAccountant

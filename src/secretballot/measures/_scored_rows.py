@@ -16,7 +16,7 @@ from secretballot.measures._answers import check_foreign_labels, count_foreign
 from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._table_checks import check_row_order
 from secretballot.tables._tasks import target_errors
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, marked_errors
-from secretballot._base._numbers import as_float, check_no_public_data, check_unmasked, quoted
+from secretballot._base._numbers import as_float, quoted
 from secretballot.tables._cells import is_missing, read_numbers
+from secretballot.tables._frames import check_column
 
 #: Types of cells by NumPy's letters for columns of them; texts first.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -51,17 +52,6 @@ def check_target_bounds(target_bounds: object) -> tuple[float, float]:
             "with low < high."
         )
     return low, high
-
-
-def check_column(values: object, name: str = "y") -> None:
-    check_unmasked(name, values)
-    check_no_public_data(name, values)
-    is_list = isinstance(values, list | tuple)
-    if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
-        raise ValueError(
-            f"{name} is of type {type(values).__name__}, which is no column of values, one for "
-            "each row. Give the column itself, such as table['label'] or an array."
-        )
 
 
 def _check_numbers(y: ArrayLike, name: str) -> None:

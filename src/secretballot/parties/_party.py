@@ -22,13 +22,9 @@ from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot._base._view import percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
-from secretballot.ensemble._frozen_parties import check_classifier
 from secretballot.ensemble._label_model import label_probabilities
-from secretballot.ensemble._parameter_checks import check_teacher
-from secretballot.ensemble._private_labels import declared_classes, encode
+from secretballot.ensemble._learners import check_classifier, check_teacher
 from secretballot.ensemble._public_rows import as_rows, check_values, matching_rows
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import check_targets
 from secretballot.ensemble._target import Target, dense_labels
 from secretballot.ensemble._teacher_ballots import ballots, training_failure
 from secretballot.ensemble._teachers import Shard, train_teacher
@@ -43,6 +39,8 @@ from secretballot.parties._question import (
 )
 from secretballot.parties._vote import Answer
 from secretballot.tables._frames import column_names
+from secretballot.tables._labels import check_targets, declared_classes, encode
+from secretballot.tables._randomness import Randomness
 
 #: A scikit-learn classifier, or multi-label classifier.
 Classifier = Any

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._mechanism_choice import check_votes_on
-from secretballot.ensemble._private_labels import declared_classes
 from secretballot.parties._aggregator import (
     Absent,
     TrustedAggregator,
@@ -52,6 +51,7 @@ from secretballot.parties._terms import (
     encode_answer,
 )
 from secretballot.parties._vote import hold_vote
+from secretballot.tables._labels import declared_classes
 
 #: Kind of the answer to each kind of request.
 _ANSWERS = {"reserve": "reserved", "cast": "cast", "close": "closed", "void": "voided"}

@@ -27,7 +27,7 @@ from secretballot.quantification._bag_types import (
 )
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._class_ratio_mixin import BagInputMixin
-from secretballot.tables._fitted_columns import validate_columns
+from secretballot.tables._frames import validate_columns
 
 
 class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):

@@ -24,8 +24,7 @@ from secretballot.quantification._bag_types import (
 )
 from secretballot.quantification._label_proportions import read_table
 from secretballot.tables._frames import container_kind
-from secretballot.tables._repeated_rows import warn_repeated_rows
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._table_checks import check_row_order, warn_repeated_rows
 
 #: Of fewer instances, groups may be like the labels by chance.
 _FEWEST_COMPARED = 20

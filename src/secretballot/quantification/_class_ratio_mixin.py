@@ -22,7 +22,7 @@ from secretballot.quantification._bag_types import (
 )
 from secretballot.quantification._label_proportions import LabelProportions, check_proportions
 from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.tables._fitted_columns import validate_columns
+from secretballot.tables._frames import validate_columns
 
 
 def read_training_bags(

@@ -42,7 +42,7 @@ from secretballot.quantification.ratios import (
     fit_ratios,
     warn_of_misfit_groups,
 )
-from secretballot.tables._fitted_columns import validate_columns
+from secretballot.tables._frames import validate_columns
 
 #: Bandwidths to try, as multiples of the median heuristic; doubling makes each kernel the square
 #: of the previous one. Best in our measurements were 4 to 8.

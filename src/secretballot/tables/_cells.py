@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
+#: Text of a number in labels.
+NumberText = Callable[[float], str]
 
 #: Longest text of a cell that is not a text itself, such as a list.
 _LONGEST_TEXT = 1000
@@ -351,6 +353,20 @@ def date_text(number: float) -> str:
     """Return a number of days since 1970 as a date in ISO 8601, with the time if it has one."""
     minutes = np.datetime64(0, "m") + np.timedelta64(round(number * 1_440), "m")
     return str(minutes).removesuffix("T00:00")
+
+
+def range_text(low: float, high: float, text: NumberText | None = None) -> str:
+    """Return the text of an interval, whose ends may be infinite; `text` makes that of a number."""
+    low, high = low + 0.0, high + 0.0  # no negative zero
+    if low == high:
+        return text(low) if text else f"{low:.6g}"
+    if np.isinf(low) and np.isinf(high):
+        return "all"
+    shown_low = text(low) if text and np.isfinite(low) else f"{low:.4g}"
+    shown_high = text(high) if text and np.isfinite(high) else f"{high:.4g}"
+    if np.isinf(low):
+        return f"up to {shown_high}"
+    return f"above {shown_low}" if np.isinf(high) else f"{shown_low} to {shown_high}"
 
 
 def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

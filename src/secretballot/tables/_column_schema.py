@@ -95,8 +95,14 @@ class ColumnSchema:
         missing = column.missing(plain)
         nullable = bool(missing.any())
         has_fill_value = column.kind in _FILLED and not nullable and len(plain) > 0
-        fill_value = column._typical_value(plain) if has_fill_value else None
-        return replace(column, nullable=nullable, fill_value=fill_value)
+        if not has_fill_value:
+            return replace(column, nullable=nullable)
+        if column.kind in ("boolean", "text"):
+            values, counts = np.unique(plain, return_counts=True)
+            typical = values[counts.argmax()]
+        else:
+            typical = np.sort(plain)[(len(plain) - 1) // 2]
+        return replace(column, fill_value=typical)
 
     @classmethod
     def of_numbers(cls, X_public: Any) -> ColumnSchema:
@@ -191,12 +197,6 @@ class ColumnSchema:
         plain = plain.copy()
         plain[missing] = self.fill_value
         return plain
-
-    def _typical_value(self, public: NDArray[Any]) -> Any:
-        if self.kind in ("boolean", "text"):
-            values, counts = np.unique(public, return_counts=True)
-            return values[counts.argmax()]
-        return np.sort(public)[(len(public) - 1) // 2]
 
     @cached_property
     def _category_codes(self) -> dict[str | None, int]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import issparse, sparray, spmatrix
+from sklearn.utils.validation import validate_data
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_no_public_data, check_unmasked, is_file
@@ -20,6 +21,11 @@ from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
 from secretballot.tables._private_parts import PrivateParts
+
+#: Rows of features; data frames are array-like.
+Rows: TypeAlias = ArrayLike | sparray | spmatrix
+#: Beginning of scikit-learn's error, which its common checks demand.
+NAMES_DIFFER = "The feature names should match"
 
 
 def container_kind(X: Any, table_name: str = "X_public") -> str:
@@ -73,12 +79,12 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
             f"{name} is a {kind.__name__} of {kind.__module__.split('.')[0]}, whose types are not "
             "read. Give a data frame of pandas or polars, such as table.to_pandas(), or an array."
         )
-    names = Counter(getattr(X, "columns", ()))
-    twice = [column for column, count in names.items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"{name} has several columns of the name {twice[0]!r}. Rename them, or leave some out."
-        )
+    for column, count in Counter(getattr(X, "columns", ())).items():
+        if count > 1:
+            raise ValueError(
+                f"{name} has several columns of the name {column!r}. Rename them, or leave some "
+                "out."
+            )
     if len(shape) == 1 and not one_dimension:
         raise ValueError(
             f"{name}: expected 2D array, got 1D array instead, of shape {tuple(shape)}. Reshape "
@@ -94,6 +100,7 @@ def complex_error(name: str) -> ValueError:
 
 
 def check_kind(X: Any, name: str) -> None:
+    """Refuse what is no table of rows."""
     check_unmasked(name, X)
     check_no_public_data(name, X)
     is_list = isinstance(X, list | tuple)
@@ -110,6 +117,17 @@ def check_kind(X: Any, name: str) -> None:
     dtypes = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
         raise complex_error(name)
+
+
+def check_column(values: object, name: str = "y") -> None:
+    check_unmasked(name, values)
+    check_no_public_data(name, values)
+    is_list = isinstance(values, list | tuple)
+    if not is_list and getattr(values, "shape", ()) == () and not hasattr(values, "__array__"):
+        raise ValueError(
+            f"{name} is of type {type(values).__name__}, which is no column of values, one for "
+            "each row. Give the column itself, such as table['label'] or an array."
+        )
 
 
 def dense_columns(X: Any) -> Any:
@@ -166,58 +184,6 @@ def row_shape(X: Any) -> tuple[int, ...]:
         return np.shape(X)[1:]
     first = X[0] if len(X) else ""
     return (len(first),) if hasattr(first, "__len__") and not isinstance(first, str) else ()
-
-
-def column_order(
-    names: list[Any] | None, width: int, X: ArrayLike, name: str, *, fitted: bool = False
-) -> list[int]:
-    """Return the positions of the named columns in a table; without names, all in order.
-
-    Refuses tables that lack columns, or have others. If `fitted`, names are those of an earlier
-    fit.
-    """
-    table_names = column_names(X)
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    missing, extra = list[Any](), list[Any]()
-    if names is not None and table_names is not None:
-        missing = [column for column in names if column not in table_names]
-        extra = [column for column in table_names if column not in names]
-    has_width = len(shape) == 2 and shape[1] == width
-    if fitted and (missing or extra or not has_width):
-        raise ValueError(_unlike_fit(missing, extra, shape, width, name))
-    if not has_width:
-        raise ValueError(
-            f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
-            f"X_public has {width} columns."
-            + _leave_out("X_public", missing)
-            + _leave_out(name, extra)
-        )
-    if missing or extra:
-        raise ValueError(
-            f"X_public must have the columns of X, in any order: {name} lacks {missing[:5]!r}, "
-            f"and X_public lacks {extra[:5]!r}."
-        )
-    if names is None or table_names is None:
-        return list(range(width))
-    return [table_names.index(column) for column in names]
-
-
-def _unlike_fit(
-    missing: list[Any], extra: list[Any], shape: tuple[int, ...], width: int, name: str
-) -> str:
-    if missing:
-        text = f"{name} lacks the columns {missing[:5]!r} of the fit. Give all of its columns."
-    elif extra:
-        text = f"{name} has the columns {extra[:5]!r}, which the fit had not."
-    elif len(shape) == 2:
-        text = f"{name} has {shape[1]} columns, and the fit had {width}. Give all of its columns."
-    else:
-        text = f"{name} has the shape {tuple(shape)}, and the fit had {width} columns."
-    return text + _leave_out(name, extra)
-
-
-def _leave_out(table: str, columns: list[Any]) -> str:
-    return f" Leave them out: {table}.drop(columns={columns[:5]!r})." if columns else ""
 
 
 def column_names(X: ArrayLike) -> list[Any] | None:
@@ -352,3 +318,31 @@ def as_objects(column: ColumnSchema, plain: NDArray[Any]) -> NDArray[Any]:
     else:
         cells[present] = values
     return cells
+
+
+def validate_columns(estimator: Any, X: Any, name: str = "X", **check: Any) -> Any:
+    """Check rows to predict, by scikit-learn's `validate_data`; errors name the remedy."""
+    with column_remedies(estimator, X, name):
+        return validate_data(estimator, X, reset=False, **check)
+
+
+@contextmanager
+def column_remedies(estimator: Any, X: Any, name: str = "X") -> Iterator[None]:
+    """Add the remedy to errors of scikit-learn that say that columns differ from those of a fit."""
+    try:
+        yield
+    except ValueError as error:
+        names = getattr(estimator, "feature_names_in_", None)
+        table_names = column_names(X)
+        message = str(error).rstrip()
+        if not message.startswith(NAMES_DIFFER) or names is None or table_names is None:
+            raise
+        missing = [column for column in names.tolist() if column not in table_names]
+        remedy = (
+            f"{name} lacks the columns {missing[:5]!r} of the fit: add them, or rename those that "
+            "have other names."
+            if missing
+            else "Pass the columns of the fit, in its order: "
+            f"{name}[list(model.feature_names_in_)]."
+        )
+        raise ValueError(f"{message}\n{remedy}") from None

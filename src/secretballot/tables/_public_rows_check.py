@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.stats import binom
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, BudgetExceededError
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._protocol import RandomState
 from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._cells_outside import cells_outside
-from secretballot.tables._misfits import TARGETS
-from secretballot.tables._noisy_count import (
-    MOST_BUDGET_SHARE,
-    largest_count,
-    release_largest_count,
-    share_after,
-    share_of,
-)
+from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
+from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._fit_checks import by_level, price_of_all
+from secretballot.tables._frames import sparse_columns
 from secretballot.tables._people import People
+from secretballot.tables._row_schema import TARGETS, RowSchema
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
+#: Largest count without columns, and its column.
+_NO_COUNT: tuple[Hashable, float] = (None, 0.0)
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
 #: What was counted, in the note of the release.
@@ -58,6 +59,15 @@ _TARGETS_WORDS = (
 )
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
+#: Largest share of the budget of a fit, or another release, that a check before it costs.
+MOST_BUDGET_SHARE = 0.01
+#: Share of the budget that is kept for rounding.
+_ROUNDING_SHARE = 1e-6
+#: Largest share of public cells that occur once in a column of categories: the probability of a new
+#: category in a new row (Good and Turing).
+_NEW_CATEGORY_SHARE = 0.25
+#: Most columns that are compared; of more, such as those of an image, evenly spaced ones.
+_MOST_COLUMNS = 2_000
 
 
 class CheckedEstimator(Protocol):
@@ -127,6 +137,9 @@ class PublicRowsCheck:
         if self.sigma is None:
             return []
         shown = "what is declared" if self.is_declared else "the public rows"
+        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
+        if self.target_bounds is not None:
+            measured += _TARGETS_NOTE
         return [
             PlannedRelease(
                 name=self.NAME,
@@ -135,22 +148,15 @@ class PublicRowsCheck:
                 n_columns=1,
                 share=self.share,
                 reads=f"people whose cells lie outside of {shown}, by column",
-                note=self._note,
+                note={"measured": measured, "n_counted": self.n},
             )
         ]
-
-    @property
-    def _note(self) -> dict[str, object]:
-        measured = _DECLARED_NOTE if self.is_declared else _PUBLIC_NOTE
-        if self.target_bounds is not None:
-            measured += _TARGETS_NOTE
-        return {"measured": measured, "n_counted": self.n}
 
     def draw(self, run: Run, totals: Callable[[], Mapping[Hashable, float]]) -> PublicRowsCheck:
         """Draw the count of a run; ValueError if it is over half of the people."""
         if self.sigma is None:
             return self
-        column, count = largest_count(totals())
+        column, count = max(totals().items(), key=itemgetter(1), default=_NO_COUNT)
         return self._judged(float(run.release(self.NAME, [[count]])[0, 0]), column)
 
     def release_count(
@@ -165,16 +171,15 @@ class PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
+        (release,) = self.planned()
+        of_fit = {key: value for key, value in note.items() if key not in _BALLOT_KEYS}
         noisy, column = release_largest_count(
             estimator.accountant,
             totals(),
             self.sigma,
             random_state=random_state,
             scope=scope,
-            note={
-                **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
-                **self._note,
-            },
+            note={**of_fit, **release.note},
         )
         return self._judged(noisy, column)
 
@@ -201,21 +206,14 @@ class PublicRowsCheck:
         return f"{checked} checked for {self.share:.2g} of the fit"
 
 
-def totals_outside(
-    X: ArrayLike,
-    X_public: ArrayLike,
-    people: People,
-    categories: Mapping[Hashable, Sequence[Hashable]] | None,
-    columns: Collection[Hashable] | None = None,
-) -> dict[Hashable, float]:
-    """Count the people whose cells are outside of the public ones, by column."""
-    return people_outside(people, cells_outside(X, X_public, categories, columns))
-
-
 def people_outside(
     people: People, masks: Iterable[tuple[Hashable, NDArray[np.bool_]]]
 ) -> dict[Hashable, float]:
-    return {name: float(people.total(outside.astype(np.float64))) for name, outside in masks}
+    """Count the people with a masked cell, by column."""
+    totals = {}
+    for name, outside in masks:
+        totals[name] = float(people.total(outside.astype(np.float64)))
+    return totals
 
 
 def _false_alarm(n_public: int) -> float:
@@ -227,3 +225,105 @@ def _false_alarm(n_public: int) -> float:
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
+
+
+def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
+    """Compute a check's share of what a scope may spend; infinity if it exceeds it."""
+    try:
+        price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
+        budget = price_of_all(accountant, scope)
+    except BudgetExceededError:
+        return math.inf
+    share = 0.0
+    for level, cost in price.items():
+        if budget[level] > 0:
+            share = max(share, cost / budget[level])
+    return share
+
+
+def share_after(share: float) -> float:
+    return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
+
+
+def release_largest_count(
+    accountant: PrivacyAccountant,
+    counts: Mapping[Hashable, float],
+    sigma: float,
+    *,
+    scope: Scope | None,
+    random_state: RandomState,
+    note: Mapping[str, object],
+) -> tuple[float, Hashable]:
+    """Release the largest count of all columns with noise; its column is not released.
+
+    One person moves the largest count by 1 at most if that holds for the count of each column.
+    """
+    column, count = max(counts.items(), key=itemgetter(1), default=_NO_COUNT)
+    released = accountant.release(
+        NoisyCounts(sigma=sigma),
+        [[count]],
+        random_state=random_state,
+        scope=scope,
+        note=note,
+    )
+    return float(released[0, 0]), column
+
+
+def cells_outside(
+    X: ArrayLike,
+    X_public: ArrayLike,
+    categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    chosen: Collection[Hashable] | None = None,
+) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
+    """Yield, column by column, the mask of private cells outside of the public ones.
+
+    Numbers, booleans, times and durations are outside if they are beyond the public range.
+    Categories and texts are outside if no public row shows them and they were not declared, unless
+    a quarter of the public cells occur only once. A cell that does not fit the public type is
+    outside, and so is a missing cell where no public cell is missing. `categories` are public,
+    whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
+    depends on that row and on public rows alone.
+    """
+    schema, declared = RowSchema.without_sample(X_public), categories or {}
+    if not schema.shape:
+        return
+    columns = schema.columns
+    if schema.container == "numbers":
+        columns *= math.prod(schema.shape)
+    positions = np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist()
+    tables: list[Iterable[ArrayLike]] = []
+    for table in (X, X_public):
+        if issparse(table):
+            tables.append(sparse_columns(table, positions))
+        else:
+            tables.append(map(schema.match_columns(table).__getitem__, positions))
+    for index, private, public in zip(positions, *tables, strict=True):
+        column = columns[index]
+        name = index if column.name is None else column.name
+        if chosen is not None and name not in chosen:
+            continue
+        yield name, _outside(column, private, public, declared.get(name))
+
+
+def _outside(
+    column: ColumnSchema, private: ArrayLike, public: ArrayLike, declared: Sequence[Hashable] | None
+) -> NDArray[np.bool_]:
+    missing, unknown = missing_cells(private), missing_cells(public)
+    if unknown.all() and declared is None:
+        return ~missing
+    if column.kind in ("number", "boolean", "time", "duration") and declared is None:
+        cells, shown = column.plain(private), column.plain(public)
+        shown = shown[~column.missing(shown)]
+        if not len(shown):  # they are infinite, or don't fit their type
+            return ~missing
+        # A misfit is NaN, which fails both comparisons.
+        outside = ~((cells >= shown.min()) & (cells <= shown.max()))
+    else:
+        shown = read_texts(public)[~unknown]
+        if declared is None:
+            _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
+            if (counts == 1).sum() / max(len(shown), 1) > _NEW_CATEGORY_SHARE:
+                return np.zeros(len(missing), dtype=bool)  # free text, or names
+        public_texts = {*shown, *map(cell_text, declared or [])}
+        outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
+    return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)

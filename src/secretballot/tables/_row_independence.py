@@ -1,18 +1,21 @@
-"""Check on public rows that a function's output for a row depends on that row alone.
+"""Check on public rows that a function's output for a row depends on it alone; copies of rows.
 
 Otherwise one private row could move a sum over all rows by more than is charged.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator
+from copy import deepcopy
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._frames import container_kind
 
 #: Public rows that are checked, and rows that are checked alone.
 _MOST_ROWS, _N_SINGLE = 1000, 12
@@ -22,6 +25,11 @@ _SEED = 20_160_817  # public: nothing private is drawn
 #: depends on the number of rows.
 _ROUNDING = {2: 3e-2, 4: 1e-3}
 _ROUNDING_OF_DOUBLES = 1e-5
+#: Immutable types of cells.
+_IMMUTABLE = (
+    *(str, bytes, int, float, complex, bool, type(None), Decimal),
+    *(datetime.date, datetime.timedelta, np.generic),
+)
 
 
 def check_row_independence(
@@ -90,3 +98,33 @@ def apply_in_halves(
         for rows in np.array_split(np.arange(n_rows), 2)
     ]
     return np.concatenate(halves), first_error
+
+
+def copy_rows(X: Any) -> Any:
+    """Copy rows, and their mutable cells: lists, dictionaries, arrays."""
+    container = container_kind(X)
+    if container == "pandas":
+        return _copy_frame(X)
+    if container == "polars":
+        objects = [name for name, dtype in X.schema.items() if str(dtype) == "Object"]
+        return X.with_columns(type(X[name])(name, deepcopy(X[name].to_list())) for name in objects)
+    if container == "list" or isinstance(X, list) or not hasattr(X, "copy"):
+        return deepcopy(X)
+    if getattr(X, "dtype", None) == np.dtype(object) and not _all_immutable(X):
+        if isinstance(X, np.ndarray):
+            return deepcopy(X)
+        return X.map(deepcopy) if hasattr(X, "map") else deepcopy(X)
+    return X.copy()
+
+
+def _copy_frame(X: Any) -> Any:
+    frame = X.copy()
+    for index, dtype in enumerate(X.dtypes):
+        if dtype == np.dtype(object) and not _all_immutable(X.iloc[:, index]):
+            frame.isetitem(index, X.iloc[:, index].map(deepcopy))
+    return frame
+
+
+def _all_immutable(cells: ArrayLike) -> bool:
+    kinds = set(map(type, np.asarray(cells, dtype=object).ravel()))
+    return all(issubclass(kind, _IMMUTABLE) for kind in kinds)

@@ -1,19 +1,27 @@
-"""Schema of public rows, by which private rows are read."""
+"""Schema of public rows, by which private rows are read; ranges of their numbers, and misfits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from scipy.stats import binom
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent
-from secretballot.tables._cells import column_cells, missing_cells, read_numbers
+from secretballot.tables._cells import (
+    column_cells,
+    date_text,
+    missing_cells,
+    range_text,
+    read_days,
+    read_numbers,
+)
 from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import (
     as_objects,
@@ -21,14 +29,14 @@ from secretballot.tables._frames import (
     check_names,
     check_table,
     column_names,
-    column_order,
     columns_of,
     container_kind,
     make_frame,
     public_table,
     row_shape,
 )
-from secretballot.tables._number_ranges import FEWEST_ROWS, MOST_SHARE, NumberRanges, shorten
+
+Floats = NDArray[np.float64]
 
 #: Largest numbers of rows and of cells of a sample.
 _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
@@ -37,6 +45,20 @@ FAR_WORDS = (
     "The public rows of the fit show nothing there. Give columns in the units of the fit, and "
     "missing cells as NaN."
 )
+#: Fewest rows that are warned of.
+FEWEST_ROWS = 20
+#: Largest share of a column's cells, out of range or not readable, without a warning.
+MOST_SHARE = 0.5
+#: Most rows that are compared.
+MOST_ROWS = 2_000
+#: Most columns that a warning names.
+MOST_WARNED = 10
+#: Largest probability that half of some rows are out of the range of public ones like them.
+_FALSE_ALARM = 1e-3
+#: Key of the targets beyond their declared bounds, among the names of columns.
+TARGETS = ("y", "beyond target_bounds")
+#: Largest share of misfits of a column without a warning.
+_LARGE_SHARE = 0.25
 
 
 class ReadRows(NamedTuple):
@@ -69,7 +91,7 @@ class RowSchema:
         cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
     ) -> RowSchema:
         """Describe public rows; declared categories are public, whether rows show them or not."""
-        schema = cls._without_sample(X_public, categories or {})
+        schema = cls.without_sample(X_public, categories)
         return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
     @classmethod
@@ -87,21 +109,21 @@ class RowSchema:
         container, names = container_kind(X), column_names(X)
         keys = list(range(len(is_number)) if names is None else names)
         nullable = len(is_number) * [False] if nullable is None else nullable
-        columns = tuple(
-            ColumnSchema.of_kind(
-                name, number, container, nullable=may_miss, days=(days or {}).get(name, "")
+        columns = []
+        for name, number, may_miss in zip(keys, is_number, nullable, strict=True):
+            read_as = (days or {}).get(name, "")
+            columns.append(
+                ColumnSchema.of_kind(name, number, container, nullable=may_miss, days=read_as)
             )
-            for name, number, may_miss in zip(keys, is_number, nullable, strict=True)
-        )
         if container == "numbers" and all(is_number) and not days:
-            columns = (replace(columns[0], nullable=np.array(nullable)),)
+            columns = [replace(columns[0], nullable=np.array(nullable))]
         elif container not in ("pandas", "polars"):
             container = "objects"
-        return cls(columns, names, container, (len(is_number),))
+        return cls(tuple(columns), names, container, (len(is_number),))
 
     @classmethod
-    def _without_sample(
-        cls, X_public: ArrayLike, declared: Mapping[Any, Sequence[Any]]
+    def without_sample(
+        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
     ) -> RowSchema:
         check_table(X_public, "X_public", one_dimension=True)
         container = container_kind(X_public)
@@ -117,13 +139,10 @@ class RowSchema:
         names = column_names(table)
         keys = list(range(table.shape[1]) if names is None else names)
         columns = [
-            ColumnSchema.of(name, values, declared.get(name))
+            ColumnSchema.of(name, values, (categories or {}).get(name))
             for name, values in zip(keys, columns_of(table), strict=True)
         ]
         return cls(tuple(columns), names, container, (len(columns),))
-
-    def of_fitted(self) -> RowSchema:
-        return replace(self, fitted=True)
 
     def with_ranges(self, X_public: Any) -> RowSchema:
         """Take the ranges of public rows, as read, of which answers warn."""
@@ -152,8 +171,7 @@ class RowSchema:
         if isinstance(table, np.ndarray) and len(self.shape) > 1:
             self._check_shape(table, name)
             return list(table.reshape(len(table), -1).T)
-        columns = columns_of(table)
-        return [columns[index] for index in self._column_order(table, name)]
+        return list(map(columns_of(table).__getitem__, self._column_order(table, name)))
 
     def order_frame(self, X: Any) -> Any:
         if self.names is None or not hasattr(X, "columns"):
@@ -162,7 +180,34 @@ class RowSchema:
         return X if positions == sorted(positions) else _safe_indexing(X, positions, axis=1)
 
     def _column_order(self, X: ArrayLike, name: str) -> list[int]:
-        return column_order(self.names, self.shape[0], X, name, fitted=self.fitted)
+        """Return the positions of the schema's columns in a table; without names, all in order.
+
+        Refuses tables that lack columns, or have others.
+        """
+        names, width, table_names = self.names, self.shape[0], column_names(X)
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        missing, extra = list[Any](), list[Any]()
+        if names is not None and table_names is not None:
+            missing = [column for column in names if column not in table_names]
+            extra = [column for column in table_names if column not in names]
+        has_width = len(shape) == 2 and shape[1] == width
+        if self.fitted and (missing or extra or not has_width):
+            raise ValueError(_unlike_fit(missing, extra, shape, width, name))
+        if not has_width:
+            raise ValueError(
+                f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "
+                f"X_public has {width} columns."
+                + _leave_out("X_public", missing)
+                + _leave_out(name, extra)
+            )
+        if missing or extra:
+            raise ValueError(
+                f"X_public must have the columns of X, in any order: {name} lacks {missing[:5]!r}, "
+                f"and X_public lacks {extra[:5]!r}."
+            )
+        if names is None or table_names is None:
+            return list(range(width))
+        return [table_names.index(column) for column in names]
 
     def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
         """Convert rows to the order and types of public rows; refuse other columns or lengths."""
@@ -329,3 +374,138 @@ def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:
     if n_rows <= n_sample:
         return X_public
     return _safe_indexing(X_public, np.linspace(0, n_rows - 1, n_sample).astype(int))
+
+
+def _unlike_fit(
+    missing: list[Any], extra: list[Any], shape: tuple[int, ...], width: int, name: str
+) -> str:
+    if missing:
+        text = f"{name} lacks the columns {missing[:5]!r} of the fit. Give all of its columns."
+    elif extra:
+        text = f"{name} has the columns {extra[:5]!r}, which the fit had not."
+    elif len(shape) == 2:
+        text = f"{name} has {shape[1]} columns, and the fit had {width}. Give all of its columns."
+    else:
+        text = f"{name} has the shape {tuple(shape)}, and the fit had {width} columns."
+    return text + _leave_out(name, extra)
+
+
+def _leave_out(table: str, columns: list[Any]) -> str:
+    return f" Leave them out: {table}.drop(columns={columns[:5]!r})." if columns else ""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRanges:
+    """Public ranges of columns; of a column without one they are NaN, and nothing is out of it."""
+
+    names: list[Hashable] | None  # of the columns, if a table has some
+    low: Floats  # (n_columns,)
+    high: Floats
+    is_date: tuple[bool, ...]
+
+    @classmethod
+    def of(
+        cls, X_public: Any, names: list[Hashable] | None, kinds: Sequence[str]
+    ) -> NumberRanges | None:
+        """Return the ranges of columns with enough public rows; None if there are none.
+
+        The kinds of columns are those of `ColumnSchema`.
+        """
+        is_date = tuple(kind == "time" for kind in kinds)
+        pairs = zip(columns_of(X_public), is_date, strict=True)
+        columns = [_numbers(values, date) for values, date in pairs]
+        counts = np.array([np.isfinite(cells).sum() for cells in columns], dtype=int)
+        # Of new rows from the law of n others, half are out of their range as often as a fair coin
+        # comes up heads at most once in n throws.
+        few = len(columns) * binom.cdf(1, counts, 0.5) > _FALSE_ALARM
+        few |= [kind not in ("number", "time") for kind in kinds]
+        if few.all():
+            return None
+        low = np.array([np.fmin.reduce(cells, initial=np.nan) for cells in columns])
+        high = np.array([np.fmax.reduce(cells, initial=np.nan) for cells in columns])
+        return cls(names, np.where(few, np.nan, low), np.where(few, np.nan, high), is_date)
+
+    def count(self, X: Any) -> Floats:
+        """Count the cells of each column that are out of its range."""
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+            return ((self.low > X) | (self.high < X)).sum(axis=0, dtype=np.float64)
+        counts, columns = np.zeros(len(self.low)), columns_of(X)
+        for at in np.flatnonzero(~np.isnan(self.low)).tolist():
+            cells = _numbers(columns[at], self.is_date[at])
+            counts[at] = ((cells < self.low[at]) | (cells > self.high[at])).sum()
+        return counts
+
+    def warn(self, X: Any, words: str) -> None:
+        """Warn of columns most of whose cells are out of range, in a table with these columns."""
+        if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
+            return  # the estimator has an error for rows of several lengths
+        if not container_kind(X):
+            return
+        n_rows, names = _num_samples(X), column_names(X)
+        if n_rows < FEWEST_ROWS or issparse(X) or row_shape(X) != self.low.shape:
+            return
+        if None not in (names, self.names) and names != self.names:
+            return
+        spaced = np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).astype(int)
+        sample = _safe_indexing(X, spaced)
+        if isinstance(sample, list | tuple):
+            sample = np.asarray(sample)
+        self.warn_shares(self.count(sample) / len(spaced), words)
+
+    def warn_shares(self, shares: Floats, words: str) -> None:
+        """Warn by the share of cells that are out of range; `words` say what that means."""
+        far = []
+        for at in np.flatnonzero(shares > MOST_SHARE).tolist():
+            text = date_text if self.is_date[at] else None
+            public_range = range_text(float(self.low[at]), float(self.high[at]), text)
+            name = at if self.names is None else self.names[at]
+            far.append(f"{name!r} ({percent(shares[at])} out of {public_range})")
+        if far:
+            warn(
+                "most numbers of X are out of the range of the public rows, or the declared "
+                f"bounds, in {', '.join(shorten(far))}. {words} If X is private, so is this "
+                "warning."
+            )
+
+
+def shorten(columns: list[str]) -> list[str]:
+    """Return the first columns that a warning names, and the number of the others."""
+    n_more = len(columns) - MOST_WARNED
+    return [*columns[:MOST_WARNED], *([f"and {n_more} more"] if n_more > 0 else [])]
+
+
+def _numbers(values: ArrayLike, is_date: bool) -> Floats:
+    """Return the cells of a column as numbers, dates as days."""
+    return read_days(values, "time") if is_date else read_numbers(values)
+
+
+def warn_misfits(
+    shares: Mapping[Hashable, float], target_bounds: tuple[float, float] | None = None
+) -> None:
+    """Warn, after a release, of columns by the share of rows whose cell is a misfit."""
+    many = [name for name, share in shares.items() if share > _LARGE_SHARE]
+    if TARGETS in many:
+        many.remove(TARGETS)
+        warn(
+            f"more than a quarter of the targets lie beyond target_bounds={target_bounds!r}, and "
+            "were moved to the bounds: nothing beyond is predicted, and scores see no errors "
+            "there. Name wider bounds, in the unit of y, for the next fit. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+    if many:
+        warn(
+            f"more than a quarter of the cells of X do not fit X_public, or what is declared, in "
+            f"{len(many)} column(s), such as {many[0]!r}: they are missing, or of another type. "
+            f"They were taken as missing. {NOT_FOR_PUBLICATION}"
+        )
+
+
+def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
+    """Warn of public types that list categories which no public row shows."""
+    for name, count in left_out.items():
+        warn(
+            f"the data type of {name!r} lists {count} "
+            f"{'category' if count == 1 else 'categories'} that no public row shows. A table that "
+            "was cast before it was split lists those of private rows, so they are left out. "
+            f"Declare what is public: categories={{{name!r}: [...]}}."
+        )

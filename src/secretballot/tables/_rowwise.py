@@ -26,8 +26,8 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._frames import container_kind
+from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._undisturbed import undisturbed
 
 #: Rows that are stacked at a time: a multiple of the rows of a call.

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 
 from joblib import parallel_config
 from threadpoolctl import threadpool_limits
@@ -28,7 +29,7 @@ class _Shared:
         self._settings = ExitStack()
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def __call__(self) -> Iterator[None]:
         with self._lock:
             if not self._n_users:
                 self._settings.enter_context(self._setting())
@@ -42,18 +43,10 @@ class _Shared:
                     self._settings.close()
 
 
-_ONE_BLAS_THREAD = _Shared(lambda: threadpool_limits(1, user_api="blas"))
-_SILENCE = _Shared(lambda: warnings.catch_warnings(action="ignore"))
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Compute products of matrices on one thread: threads that share small ones wait for long."""
-    return _ONE_BLAS_THREAD.kept()
-
-
-def without_warnings() -> AbstractContextManager[None]:
-    """Show no warnings: filters belong to the process, and the last thread restores them."""
-    return _SILENCE.kept()
+#: Compute products of matrices on one thread: threads that share small ones wait for long.
+one_blas_thread = _Shared(partial(threadpool_limits, 1, user_api="blas"))
+#: Show no warnings: filters belong to the process, and the last thread restores them.
+without_warnings = _Shared(partial(warnings.catch_warnings, action="ignore"))
 
 
 @contextmanager

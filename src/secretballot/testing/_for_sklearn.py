@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ensemble._public_data import PublicData
 from secretballot.mechanisms._noisy_max import GNMax
+from secretballot.tables._public_data import PublicData
 from secretballot.testing._mechanism_checks import quietly
 
 E = TypeVar("E", bound=BaseEstimator)

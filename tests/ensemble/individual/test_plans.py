@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble._partition import OwnedRows, spread_rows
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.individual import Plan, check_levels
-from secretballot.ensemble.individual._levels import affordable
+from secretballot.ensemble.individual import Plan
 from secretballot.ensemble.individual._weighting import largest_remainder
 from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.tables._levels import affordable, check_levels
+from secretballot.tables._randomness import Randomness
 
 RANDOMNESS = Randomness(7, seeded=True)
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]

@@ -28,10 +28,10 @@ from tests.ensemble.multilabel._rows import (
 )
 
 from secretballot.ensemble._label_model import fit_labels, label_probabilities
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.ensemble._votes import GroupTally, ask
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting, clip_ballots
+from secretballot.tables._randomness import Randomness
 
 LOGISTIC = LogisticRegression()
 LABELS = [np.array([0, 1])] * N_LABELS

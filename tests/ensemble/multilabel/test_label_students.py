@@ -16,9 +16,9 @@ from sklearn.utils import get_tags
 from tests.ensemble.multilabel._rows import PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.ensemble import PrivateLabels, PublicStudent
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.student import fit_student
 from secretballot.mechanisms import BinaryVoting
+from secretballot.tables._randomness import Randomness
 
 LABELS = [np.array([0, 1])] * 3
 

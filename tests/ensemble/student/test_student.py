@@ -15,9 +15,9 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.student import fit_student
 from secretballot.mechanisms import GNMax
+from secretballot.tables._randomness import Randomness
 
 CLASSES = np.array(["no", "yes"])
 X = np.array([[0.0], [1.0], [2.0], [3.0]])

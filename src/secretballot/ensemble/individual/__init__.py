@@ -1,8 +1,5 @@
 """Individual budgets: copies, weights or turns of ballots, from public levels."""
 
-from secretballot.ensemble.individual._levels import Levels as Levels
-from secretballot.ensemble.individual._levels import check_levels as check_levels
-from secretballot.ensemble.individual._levels import level_names as level_names
 from secretballot.ensemble.individual._plan import Individualization as Individualization
 from secretballot.ensemble.individual._plan import Plan as Plan
 from secretballot.ensemble.individual._upsampling import Upsampling as Upsampling

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._partition import Shards, SplitRows
-from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import Votes
-from secretballot.ensemble.individual._levels import Levels
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import CountClasses, Counting
+from secretballot.tables._levels import Levels
+from secretballot.tables._randomness import Randomness
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from secretballot._base._numbers import check_integer
 from secretballot.ensemble._partition import Shards, SplitRows
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.mechanisms._base import Mechanism
+from secretballot.tables._levels import Levels, affordable
+from secretballot.tables._randomness import Randomness
 
 #: Fewer copies, which are faster to train, are taken for this share of the most answers.
 _ENOUGH = 0.9

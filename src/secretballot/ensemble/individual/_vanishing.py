@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from secretballot.costs._groups import GROUP_SEPARATOR
 from secretballot.ensemble._votes import Votes
-from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.ensemble.individual._weighting import OneLevelPlan, merge_small_levels
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.mechanisms._round_robin import RoundRobin
+from secretballot.tables._levels import Levels, affordable
 
 #: Largest number of parts that take turns.
 _MAX_PARTS = 8

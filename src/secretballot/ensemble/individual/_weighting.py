@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.ensemble._partition import Shards, SplitRows
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.mechanisms._base import Mechanism
+from secretballot.tables._levels import Levels
+from secretballot.tables._randomness import Randomness
 
 #: Bits of a float's mantissa.
 _MANTISSA = 52

@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._private_labels import encode
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import check_targets
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._teachers import Shard, train_batch
 from secretballot.ensemble._votes import BatchVotes
@@ -25,10 +22,12 @@ from secretballot.ensemble.parts._stored_teachers import (
 )
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
-from secretballot.tables._copy_rows import copy_rows
 from secretballot.tables._exchange import Exchange
+from secretballot.tables._labels import check_targets, encode
 from secretballot.tables._people import People
-from secretballot.tables._public_rows_check import totals_outside
+from secretballot.tables._public_rows_check import cells_outside, people_outside
+from secretballot.tables._randomness import Randomness
+from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._tasks import target_errors
 
@@ -73,7 +72,8 @@ class ShardReader:
         """
         rows = rows.once()
         self.labels(rows)
-        return totals_outside(rows.frame[self.columns], X_public, self.people(rows), categories)
+        masks = cells_outside(rows.frame[self.columns], X_public, categories)
+        return people_outside(self.people(rows), masks)
 
     def people(self, rows: BucketRows) -> People:
         return People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], self.n_people)

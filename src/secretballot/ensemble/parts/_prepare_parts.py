@@ -18,17 +18,18 @@ from secretballot.ensemble._ensemble_data import (
     read_pool,
 )
 from secretballot.ensemble._partition import HashedRows, Shards, check_n_teachers, hash_key
-from secretballot.ensemble._public_data import declared_private
 from secretballot.ensemble._public_rows import features_of
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._read_target import declared_target
-from secretballot.ensemble.individual import Levels, Plan, level_names
+from secretballot.ensemble._target import declared_target
+from secretballot.ensemble.individual import Plan
 from secretballot.ensemble.parts._part_shards import PartShards, ShardReader
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._exchange import Division, OwnerHashes
 from secretballot.tables._frames import column_names
+from secretballot.tables._levels import Levels, level_names
 from secretballot.tables._people import check_unit
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_data import declared_private
+from secretballot.tables._randomness import Randomness
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble

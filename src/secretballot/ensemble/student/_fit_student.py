@@ -16,10 +16,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._frozen_parties import last_step
 from secretballot.ensemble._label_model import fit_classes, fit_labels
-from secretballot.ensemble._private_labels import PrivateLabels, encode
-from secretballot.ensemble._randomness import Randomness, seed_estimator
+from secretballot.ensemble._learners import last_step
+from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._teachers import seed_estimator
+from secretballot.tables._labels import encode
+from secretballot.tables._randomness import Randomness
 
 
 def fit_student(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._numbers import check_number
 from secretballot.ensemble._estimator_types import Learner, Rows
-from secretballot.ensemble._frozen_parties import check_learner
+from secretballot.ensemble._learners import check_learner
 from secretballot.tables._rowwise_check import check_rows_per_call
 
 Pair: TypeAlias = tuple[Learner, Mapping[str, Any] | Sequence[Mapping[str, Any]]]

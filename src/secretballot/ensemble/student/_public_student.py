@@ -18,9 +18,8 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
-from secretballot.tables._fitted_columns import NAMES_DIFFER, column_remedies
-from secretballot.tables._number_ranges import NumberRanges
-from secretballot.tables._row_schema import FAR_WORDS
+from secretballot.tables._frames import NAMES_DIFFER, column_remedies
+from secretballot.tables._row_schema import FAR_WORDS, NumberRanges
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", NAMES_DIFFER)

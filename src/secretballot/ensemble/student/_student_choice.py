@@ -17,7 +17,6 @@ from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
-from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._target import NO_BALLOT, Target, dense_labels
 from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
@@ -27,9 +26,9 @@ from secretballot.ledger._waiting import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import BestOfCounts
 from secretballot.mechanisms._noisy_max import GNMax
-from secretballot.tables._copy_rows import copy_rows
+from secretballot.tables._labels import encode
 from secretballot.tables._people import People
-from secretballot.tables._row_independence import check_row_independence
+from secretballot.tables._row_independence import check_row_independence, copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls, private_copies
 from secretballot.tables._rowwise_check import choose_calls

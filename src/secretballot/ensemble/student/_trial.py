@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._frozen_parties import check_learner
+from secretballot.ensemble._learners import check_learner
 from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
 from secretballot.ensemble._text_remedies import text_remedy
@@ -21,7 +21,7 @@ from secretballot.ensemble.student._fit_student import single_label_learner
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import columns_of
-from secretballot.tables._text_readers import check_text_reader
+from secretballot.tables._table_checks import check_text_reader
 
 #: Rows of a trial, and rows of each class that some learners need (folds of a calibration).
 _ROWS, _ROWS_PER_CLASS = 100, 10

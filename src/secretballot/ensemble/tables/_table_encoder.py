@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Learner, Rows
-from secretballot.ensemble._public_data import PublicData, public_rows
 from secretballot.ensemble.tables._encoded_column import EncodedColumn
 from secretballot.tables._frames import (
     as_table,
@@ -25,6 +24,7 @@ from secretballot.tables._frames import (
     columns_of,
     public_table,
 )
+from secretballot.tables._public_data import PublicData, public_rows
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

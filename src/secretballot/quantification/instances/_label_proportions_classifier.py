@@ -35,9 +35,8 @@ from secretballot.quantification.instances._instance_input import (
     is_mostly_noise,
     read_bags,
 )
-from secretballot.tables._fitted_columns import validate_columns
-from secretballot.tables._frames import dense_columns
-from secretballot.tables._row_order import check_row_order
+from secretballot.tables._frames import dense_columns, validate_columns
+from secretballot.tables._table_checks import check_row_order
 
 #: Penalties of the loss "proportion" that are tried.
 _ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import TypeAlias
 
 import numpy as np
 
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.ensemble._estimator_types import Learner, RandomState
+
+#: What scikit-learn takes as `random_state`.
+RandomState: TypeAlias = int | np.random.RandomState | None
 
 _PARTITION, _TEACHER, _STUDENT, _NOISE, _NAMED = range(5)
 
@@ -70,19 +73,3 @@ class Randomness:
         """Return the seed of a row of a planned release; None for the cryptographic generator."""
         digest = int.from_bytes(sha256(name.encode()).digest()[:8], "little")
         return self._stream(_NAMED, digest, number) if self.seeded else None
-
-
-def seed_estimator(
-    estimator: Learner, stream: np.random.SeedSequence, *, keep: bool = False
-) -> None:
-    """Set every ``random_state`` of an estimator, nested ones too; `keep` those that are set."""
-    parameters = estimator.get_params(deep=True)
-    names = sorted(
-        name
-        for name, value in parameters.items()
-        if name.rpartition("__")[2] == "random_state" and not (keep and value is not None)
-    )
-    if names:
-        # scikit-learn takes seeds below 2**32.
-        states = stream.generate_state(len(names)).tolist()
-        estimator.set_params(**dict(zip(names, states, strict=True)))

@@ -1,18 +1,24 @@
-"""Estimators that are fitted already: parties, in place of private rows, and refusals of others."""
+"""Learners and parties that an ensemble is given, and checks of its parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import ClassifierTags, Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._numbers import quoted
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, Teacher
+from secretballot.mechanisms._base import Mechanism
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+    from secretballot.ensemble.individual import Individualization
 
 _NO_PREDICT = "has no predict method"
 
@@ -128,3 +134,79 @@ def shared_features(parties: Sequence[Teacher]) -> dict[str, Any]:
         if values:
             features[name] = values[0]
     return features
+
+
+def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
+    if is_parties(ensemble.estimator):
+        check_parties(ensemble.estimator)
+    else:
+        check_learner("estimator", ensemble.estimator)
+        check_teacher(ensemble.estimator)
+    if ensemble.student is not None:
+        check_learner("student", ensemble.student)
+        _check_no_budget("student", ensemble.student)
+    if ensemble.mechanism is not None and ensemble.individualization is not None:
+        _check_individual(ensemble.mechanism, ensemble.individualization)
+
+
+def _parts(estimator: object) -> list[object]:
+    """Return an estimator and all parameters of it and of its steps."""
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    return [estimator, *parameters.values()]
+
+
+def _check_no_budget(name: str, learner: object) -> None:
+    """Refuse a teacher or student that spends a budget of its own."""
+    if any(isinstance(part, PrivacyAccountant) for part in _parts(learner)):
+        raise ValueError(
+            f"{name} is, or has, a private model with an accountant of its own, which it would "
+            "spend besides. The vote protects private rows: pass a plain classifier, such as "
+            "LogisticRegression(), or fit the private model alone."
+        )
+
+
+def check_teacher(estimator: object) -> None:
+    """Refuse a teacher that is, or has as a step, a private model or a `PrivateChoice`."""
+    from secretballot.ensemble.student import PrivateChoice  # which imports this module
+
+    _check_no_budget("estimator", estimator)
+    if any(isinstance(part, PrivateChoice) for part in _parts(estimator)):
+        raise ValueError(
+            "estimator is, or has, a PrivateChoice, which chooses among students on private rows, "
+            "paid by the budget: pass it as student= of PrivateTeacherEnsemble. A teacher may "
+            "choose among its own rows at no cost: estimator=GridSearchCV(...)."
+        )
+
+
+def _check_individual(mechanism: Mechanism, individualization: Individualization) -> None:
+    if not mechanism.scalable:
+        raise ValueError(
+            f"mechanism={mechanism!r} does not scale with the number of votes, which "
+            f"individualization={individualization!r} changes; use GNMax or ConfidentGNMax."
+        )
+    if mechanism.for_plain_ballots() != mechanism:
+        raise ValueError(
+            f"mechanism={mechanism!r} has a weight or ballots, which "
+            f"individualization={individualization!r} is to choose; leave them out."
+        )
+
+
+def combine_tags(
+    tags: Tags, estimator: Learner | Sequence[Teacher], student: Learner | None
+) -> Tags:
+    """Return the tags of an ensemble: a classifier if it has a student; inputs all parts take."""
+    teachers = learners_of(estimator)
+    learners = teachers if student is None else [*teachers, student]
+    # Parameters are checked in fit; until then they may be anything.
+    parts = [get_tags(learner) for learner in learners if hasattr(learner, "__sklearn_tags__")]
+    tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
+    tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+    tags.target_tags.required = not is_parties(estimator)
+    if student is not None:
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(
+            multi_class=all(
+                part.classifier_tags is None or part.classifier_tags.multi_class for part in parts
+            )
+        )
+    return tags
