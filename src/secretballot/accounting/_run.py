@@ -15,7 +15,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._guard import HeldInterrupts
 
 #: Function from the name of a release and the number of its rows drawn before to a seed, or None.
 NoiseStreams = Callable[[str, int], np.random.SeedSequence | None]

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger._mark import (
+from secretballot.ledger._guard import (
     HeldMark,
     Mark,
     Slots,
+    busy_timeout,
     holding_mark,
     opened_mark,
     parse_slots,
@@ -35,7 +36,6 @@ from secretballot.ledger._server_connection import (
     transact,
 )
 from secretballot.ledger._store import APPLICATION_ID, Rows, Written, check_version, meaning
-from secretballot.ledger._waiting import busy_timeout
 
 if TYPE_CHECKING:
     from psycopg import Connection
