@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeVar
@@ -267,7 +267,12 @@ class Ledger:
     def open(cls, name: str | os.PathLike[str]) -> Ledger:
         """Open an existing ledger, and check its budget and what follows its last checkpoint."""
         store = named_store(name)
-        header = _read(store, read_header)
+
+        def read(rows: Rows) -> Header:
+            with meaning(store):
+                return read_header(rows)
+
+        header = store.read(read)
         ledger = cls(store, header.budget, header.digest)
         ledger.totals()
         return ledger
@@ -323,18 +328,13 @@ class Ledger:
             last = Mark(header.ledger_id, totals.sequence, totals.digest)
             return Written((answer, totals), last, is_moved=bool(copied))
 
-        def write() -> T:
+        block = HeldInterrupts() if interrupts is None else interrupts
+        with nullcontext() if interrupts is not None else block:
             answer, totals = self._store.write(record).answer
             # The commit is certain now. If these entries disappear, this handle notices. If another
             # thread has gone on already, its entries are read again.
             self._totals = totals
-            return answer
-
-        if interrupts is not None:
-            block = interrupts
-            return write()
-        with HeldInterrupts() as block:
-            return block.keep(write())
+            return answer if interrupts is not None else block.keep(answer)
 
     def settle(self, *, accept: Accepted | None = None) -> str:
         """Check that the ledger is the original in its place, or record what is accepted.
@@ -353,27 +353,26 @@ class Ledger:
             self.transact(lambda transaction: None, accept=accept)
             return damage or ""
 
-        def check(rows: Rows) -> None:
-            header = self._same_header(rows)
+        def check(rows: Rows, header: Header) -> None:
             totals = self._catch_up(rows, slots.mark)
             rows.check_spendable()
             place = totals.place or header.place
             if fault := copy_fault(self._store, rows, header, place, slots.mark):
                 raise LedgerError(fault)
 
-        _read(self._store, check)
+        self._ask(check)
         return damage or ""
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
         mark = self._store.slots().mark
-        header, place = _read(self._store, lambda rows: (self._same_header(rows), rows.place()))
+        header, place = self._ask(lambda rows, header: (header, rows.place()))
         totals = self.totals()
         if not same_place(totals.place or header.place, place):
             why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             why = self._store.without_mark
-        elif not self._ask(lambda rows: lacks_entry(rows, header, mark)):
+        elif not self._ask(lambda rows, header: lacks_entry(rows, header, mark)):
             return ""
         else:
             why = (
@@ -387,7 +386,7 @@ class Ledger:
         # A handle that has read before goes on from there, and needs no mark.
         mark = None if self._totals.sequence else self._store.slots().mark
 
-        def catch_up(rows: Rows) -> Totals | None:
+        def catch_up(rows: Rows, _: Header) -> Totals | None:
             totals = self._catch_up(rows, mark, at_most=BATCH)
             if totals.sequence < last_in(rows, "entry"):
                 return None
@@ -403,22 +402,22 @@ class Ledger:
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(lambda rows: reservation_entries(rows, id))
+        return self._ask(lambda rows, _: reservation_entries(rows, id))
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
         self.totals()  # checks that each belongs to an entry
-        return self._ask(read_private_records)
+        return self._ask(lambda rows, _: read_private_records(rows))
 
     def header(self) -> Header:
-        return _read(self._store, self._same_header)
+        return self._ask(lambda _, header: header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
         # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(lambda rows: read_totals(rows, at_most=start))
+        stored = self._ask(lambda rows, _: read_totals(rows, at_most=start))
         first = Totals(digest=self.genesis, levels=self.budget.levels)
         return Walk(self, first.or_later(stored), last)
 
@@ -432,14 +431,14 @@ class Ledger:
             pass
         return Head(walk.totals.sequence, walk.totals.digest)
 
-    def _ask(self, ask: Callable[[Rows], T]) -> T:
-        """Read after checking that it is still this ledger."""
+    def _ask(self, query: Callable[[Rows, Header], T]) -> T:
+        """Read after checking that it is still this ledger; an error in the contents names it."""
 
-        def checked(rows: Rows) -> T:
-            self._same_header(rows)
-            return ask(rows)
+        def ask(rows: Rows) -> T:
+            with meaning(self._store):
+                return query(rows, self._same_header(rows))
 
-        return _read(self._store, checked)
+        return self._store.read(ask)
 
     def _same_header(self, rows: Rows) -> Header:
         """Check that it is still the same ledger, with the budget of this handle."""
@@ -512,7 +511,7 @@ class Walk:
             self.totals = self.totals.snapshot()
             self.totals.forget()
 
-    def _next_steps(self, rows: Rows) -> list[Step]:
+    def _next_steps(self, rows: Rows, _: Header) -> list[Step]:
         at_most = min(BATCH, self._last - self.totals.sequence)
         steps = list(read_steps(rows, self.totals.snapshot(), at_most))
         if not steps:
@@ -531,16 +530,6 @@ def last_time(rows: Rows, last: int, created: str) -> str:
         return created
     ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
     return str(recorded)
-
-
-def _read(store: Store, query: Callable[[Rows], T]) -> T:
-    """Run a query; an error in what is stored names the ledger."""
-
-    def run_query(rows: Rows) -> T:
-        with meaning(store):
-            return query(rows)
-
-    return store.read(run_query)
 
 
 def _unpickled(name: str, budget: Budget, genesis: str, is_temporary: bool) -> Ledger:
