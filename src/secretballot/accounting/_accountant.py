@@ -121,7 +121,7 @@ class PrivacyAccountant(Carving):
         )
         warn_data_dependent(budget)
         warn_weak_budget(budget)
-        self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
+        self._ledger = Ledger.create(ledger, budget)
 
     @classmethod
     def open(

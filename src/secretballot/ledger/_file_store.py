@@ -535,9 +535,13 @@ class FileStore:
     def temporary(cls) -> FileStore:
         """Make a private file, deleted with this process's last handle."""
         parent = tempfile.gettempdir()
-        if not _folders or not _folders[-1].is_usable(parent):
-            _folders.append(PrivateFolder(parent))
-        path = os.path.join(_folders[-1].path, f"{next(_numbers)}.ledger")
+        folder = _folders[-1] if _folders else None
+        # Neither that of a parent process, nor one that was deleted.
+        is_usable = folder and folder.owner == os.getpid() and os.path.isdir(folder.path)
+        if folder is None or not is_usable or folder.parent != parent:
+            folder = PrivateFolder(parent)
+            _folders.append(folder)
+        path = os.path.join(folder.path, f"{next(_numbers)}.ledger")
         file = TemporaryFile()  # the local name keeps it alive until the store does
         create_files(path)
         # A forked child inherits the finalizer, but the ledger is its parent's.
@@ -561,7 +565,7 @@ class FileStore:
         try:
             with meaning(self):
                 check_file_system(self.name, os.stat(self.name).st_dev)
-            self._record(write)
+            self.write(write)
         except BaseException:
             if self._temporary is None:
                 delete_files(self.name)
@@ -599,12 +603,9 @@ class FileStore:
                 raise
             raise LedgerError(message) from None
 
-    def write(self, act: Callable[[Rows, Mark | None], Written[T]]) -> Written[T]:
+    def write(self, act: Callable[[FileRows, Mark | None], Written[T]]) -> Written[T]:
         """Run a function with the lock of the mark, and the mark; then commit and advance it."""
-        check_not_foreign(self.name)
-        return self._record(act)
 
-    def _record(self, act: Callable[[FileRows, Mark | None], Written[T]]) -> Written[T]:
         def write_held(held: HeldMark) -> Written[T]:
             written = transact(
                 self.name,
@@ -616,10 +617,11 @@ class FileStore:
             held.advance(written.mark, everywhere=written.is_moved)
             return written
 
+        check_not_foreign(self.name)
         return holding(self.name, write_held)
 
     def slots(self) -> Slots:
-        return read_slots(self.name)
+        return read_mark(self.name + _MARK)
 
     def mark_path(self) -> str:
         return self.name + _MARK

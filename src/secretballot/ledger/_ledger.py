@@ -219,7 +219,7 @@ class Head(NamedTuple):
 class Ledger:
     """Handle on a ledger. Copies, pickles and forks of a handle use the same store.
 
-    Make one with `create`, `temporary` or `open`. If its budget differs from the header that is
+    Make one with `create` or `open`. If its budget differs from the header that is
     stored, it neither reads nor writes.
     """
 
@@ -235,23 +235,12 @@ class Ledger:
         self._totals = Totals(digest=genesis, levels=budget.levels)
 
     @classmethod
-    def create(cls, name: str | os.PathLike[str], budget: Budget) -> Ledger:
-        """Make a new named ledger, completely or not at all, also with Ctrl-C.
+    def create(cls, name: str | os.PathLike[str] | None, budget: Budget) -> Ledger:
+        """Make a new ledger, completely or not at all, also with Ctrl-C.
 
-        LedgerError if there is one of that name, or the mark of an earlier ledger.
+        None makes it in a private file, deleted with this process's last handle. LedgerError if
+        there is one of that name, or the mark of an earlier ledger.
         """
-        store = named_store(name)
-        with HeldInterrupts() as interrupts:
-            interrupts.hold()
-            return cls._new(store, budget)
-
-    @classmethod
-    def temporary(cls, budget: Budget) -> Ledger:
-        """Make a ledger in a private file, deleted with this process's last handle."""
-        return cls._new(FileStore.temporary(), budget)
-
-    @classmethod
-    def _new(cls, store: Store, budget: Budget) -> Ledger:
         genesis = ""
 
         def fill(rows: Rows) -> Mark:
@@ -260,8 +249,11 @@ class Ledger:
             genesis = header.digest
             return Mark(header.ledger_id, 0, genesis)
 
-        store.create(fill)
-        return cls(store, budget, genesis)
+        store = FileStore.temporary() if name is None else named_store(name)
+        with HeldInterrupts() as interrupts:
+            interrupts.hold()
+            store.create(fill)
+            return cls(store, budget, genesis)
 
     @classmethod
     def open(cls, name: str | os.PathLike[str]) -> Ledger:

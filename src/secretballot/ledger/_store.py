@@ -20,7 +20,7 @@ from secretballot._base._errors import LedgerError
 from secretballot.costs._cost import Cost, GaussianCost, RenyiCost
 from secretballot.costs._groups import GROUP_SEPARATOR, Costs, group_division, split_group
 from secretballot.costs._orders import GAUSSIAN, ORDERS, grid_order, same_orders
-from secretballot.ledger._budget import CHILD_SCOPE, Budget, Cap, LevelBudget
+from secretballot.ledger._budget import CHILD_SCOPE, Budget, LevelBudget
 from secretballot.ledger._entry import (
     Child,
     ChildTotals,
@@ -277,7 +277,8 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
             check_description(values["note"])
             if datetime.fromisoformat(values["time"]).utcoffset() != timedelta(0):
                 raise ValueError("its time is not in UTC")
-            values["scope_epsilon"] = _cap(values["scope_epsilon"])
+            if isinstance(values["scope_epsilon"], str):
+                values["scope_epsilon"] = json.loads(values["scope_epsilon"])
             values["seeded"] = bool(values["seeded"])
             entry = LedgerEntry(
                 **values,
@@ -305,11 +306,6 @@ def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
         kind = RenyiCost if len(amounts) == len(ORDERS) else GaussianCost
         costs[group] = kind.from_curve(amounts, delta)
     return costs
-
-
-def _cap(stored: str | float | None) -> Cap:
-    cap: Cap = json.loads(stored) if isinstance(stored, str) else stored
-    return cap
 
 
 def last_in(rows: Rows, table: str) -> int:
@@ -385,7 +381,9 @@ def read_checkpoint(rows: Rows, entry: LedgerEntry) -> Totals:
     scopes = {_WHOLE: ScopeTotals(None, {})}
     for scope, group in groupby(stored, key=lambda row: str(row[0])):
         sums = list(group)
-        scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(row[2:] for row in sums))
+        cap = sums[0][1]
+        cap = json.loads(cap) if isinstance(cap, str) else cap
+        scopes[scope] = ScopeTotals(cap, _costs(row[2:] for row in sums))
     whole_scope = scopes.pop(_WHOLE)
     children = _read_children(rows, sequence, scopes)
     totals = Totals(
@@ -466,7 +464,8 @@ def load_reservation(rows: Rows, totals: Totals, reservation: Reserved | None) -
 def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
     """Write an entry and its charges, and the totals after it if it is a checkpoint."""
     described = (placed.sequence, placed.time, placed.mechanism, placed.n_rows)
-    scoped = (placed.scope_id, _stored_cap(placed.scope_epsilon))
+    cap = placed.scope_epsilon
+    scoped = (placed.scope_id, to_json(cap, "scope") if isinstance(cap, Mapping) else cap)
     chained = (int(placed.seeded), placed.note, placed.previous, placed.digest)
     rows.insert("entry", (*described, *scoped, *chained))
     for row in _stored(rows, placed.charges):
@@ -487,13 +486,10 @@ def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:
     for name, child in sorted(after.children.items()):
         rows.insert("child_total", (placed.sequence, name, child.n_releases, child.n_rows))
     for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched, *children]:
+        cap = sums.epsilon
+        stored_cap = to_json(cap, "scope") if isinstance(cap, Mapping) else cap
         for row in _stored(rows, sums.charges):
-            cap = _stored_cap(sums.epsilon)
-            rows.insert("total", (placed.sequence, scope, *row, cap))
-
-
-def _stored_cap(cap: Cap) -> str | float | None:
-    return to_json(cap, "scope") if isinstance(cap, Mapping) else cap
+            rows.insert("total", (placed.sequence, scope, *row, stored_cap))
 
 
 def _stored(rows: Rows, charges: Costs) -> Iterator[tuple[str, str, float, int]]:
