@@ -37,8 +37,8 @@ from secretballot.ledger._store import (
     FORMAT_VERSION,
     Rows,
     Written,
-    check_version,
     meaning,
+    wrong_format,
 )
 
 T = TypeVar("T")
@@ -432,16 +432,6 @@ SCHEMA = _TABLES + "".join(
 )
 
 
-def execute_all(opened: sqlite3.Connection, script: str) -> None:
-    """Run statements in the open transaction (`executescript` would commit it)."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            opened.execute(statement)
-            statement = ""
-
-
 def insert_row(opened: sqlite3.Connection, table: str, values: tuple[object, ...]) -> None:
     """Insert one row; LedgerError if the database did not write it."""
     places = ", ".join("?" * len(values))
@@ -457,7 +447,7 @@ _OBJECTS = "SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL
 @lru_cache(maxsize=1)
 def _expected_objects() -> frozenset[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as opened:
-        execute_all(opened, SCHEMA)
+        opened.executescript(SCHEMA)
         return frozenset(opened.execute(_OBJECTS).fetchall())
 
 
@@ -481,7 +471,8 @@ class FileRows:
             ((n_pages,),) = opened.execute("PRAGMA page_count").fetchall()
             raise LedgerError(no_ledger(self._path, is_empty=not n_pages))
         ((version,),) = opened.execute("PRAGMA user_version").fetchall()
-        check_version(version)
+        if version != FORMAT_VERSION:
+            raise wrong_format(version)
         objects = frozenset(opened.execute(_OBJECTS).fetchall())
         expected = _expected_objects()
         for kind, name, _ in sorted(objects - expected):
@@ -553,7 +544,13 @@ class FileStore:
         """Write a new ledger to a new file, or to an empty temporary one."""
 
         def write(rows: FileRows, _: Mark | None) -> Written[None]:
-            execute_all(rows.opened, SCHEMA)
+            # Within the open transaction, which `executescript` would commit.
+            statement = ""
+            for line in SCHEMA.splitlines():
+                statement += line + "\n"
+                if sqlite3.complete_statement(statement):
+                    rows.opened.execute(statement)
+                    statement = ""
             mark = fill(rows)
             rows.opened.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             rows.opened.execute(f"PRAGMA user_version = {FORMAT_VERSION}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, TypeVar
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from secretballot._base._errors import LedgerError
 from secretballot.ledger._budget import Budget, is_text
@@ -39,6 +39,7 @@ from secretballot.ledger._store import (
 )
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
 
@@ -345,7 +346,8 @@ class Ledger:
             self.transact(lambda transaction: None, accept=accept)
             return damage or ""
 
-        def check(rows: Rows, header: Header) -> None:
+        def check(rows: Rows) -> None:
+            header = self._same_header(rows)
             totals = self._catch_up(rows, slots.mark)
             rows.check_spendable()
             place = totals.place or header.place
@@ -358,13 +360,13 @@ class Ledger:
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
         mark = self._store.slots().mark
-        header, place = self._ask(lambda rows, header: (header, rows.place()))
+        header, place = self._ask(lambda rows: (self._same_header(rows), rows.place()))
         totals = self.totals()
         if not same_place(totals.place or header.place, place):
             why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             why = self._store.without_mark
-        elif not self._ask(lambda rows, header: lacks_entry(rows, header, mark)):
+        elif not self._ask(lacks_entry, header, mark):
             return ""
         else:
             why = (
@@ -378,7 +380,7 @@ class Ledger:
         # A handle that has read before goes on from there, and needs no mark.
         mark = None if self._totals.sequence else self._store.slots().mark
 
-        def catch_up(rows: Rows, _: Header) -> Totals | None:
+        def catch_up(rows: Rows) -> Totals | None:
             totals = self._catch_up(rows, mark, at_most=BATCH)
             if totals.sequence < last_in(rows, "entry"):
                 return None
@@ -394,22 +396,22 @@ class Ledger:
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(lambda rows, _: reservation_entries(rows, id))
+        return self._ask(reservation_entries, id)
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
         self.totals()  # checks that each belongs to an entry
-        return self._ask(lambda rows, _: read_private_records(rows))
+        return self._ask(read_private_records)
 
     def header(self) -> Header:
-        return self._ask(lambda _, header: header)
+        return self._ask(self._same_header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
         # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(lambda rows, _: read_totals(rows, at_most=start))
+        stored = self._ask(read_totals, at_most=start)
         first = Totals(digest=self.genesis, levels=self.budget.levels)
         return Walk(self, first.or_later(stored), last)
 
@@ -423,12 +425,15 @@ class Ledger:
             pass
         return Head(walk.totals.sequence, walk.totals.digest)
 
-    def _ask(self, query: Callable[[Rows, Header], T]) -> T:
+    def _ask(
+        self, query: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Read after checking that it is still this ledger; an error in the contents names it."""
 
         def ask(rows: Rows) -> T:
             with meaning(self._store):
-                return query(rows, self._same_header(rows))
+                self._same_header(rows)
+                return query(rows, *args, **kwargs)
 
         return self._store.read(ask)
 
@@ -503,7 +508,7 @@ class Walk:
             self.totals = self.totals.snapshot()
             self.totals.forget()
 
-    def _next_steps(self, rows: Rows, _: Header) -> list[Step]:
+    def _next_steps(self, rows: Rows) -> list[Step]:
         at_most = min(BATCH, self._last - self.totals.sequence)
         steps = list(read_steps(rows, self.totals.snapshot(), at_most))
         if not steps:

@@ -149,16 +149,14 @@ def naming(sequence: int) -> Iterator[None]:
         ) from None
 
 
-def check_version(version: int) -> None:
-    if version == FORMAT_VERSION:
-        return
+def wrong_format(version: int) -> LedgerError:
     reason = (
         "which a later version of secretballot wrote, and this one reads format "
         f"{FORMAT_VERSION}; update secretballot"
         if version > FORMAT_VERSION
         else "which no version of secretballot writes; restore it from a copy"
     )
-    raise LedgerError(f"it has format {version}, {reason}")
+    return LedgerError(f"it has format {version}, {reason}")
 
 
 _ORDERS = ORDERS.astype("<f8").tobytes()
