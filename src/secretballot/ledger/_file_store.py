@@ -527,9 +527,12 @@ class FileStore:
         """Make a private file, deleted with this process's last handle."""
         parent = tempfile.gettempdir()
         folder = _folders[-1] if _folders else None
-        # Neither that of a parent process, nor one that was deleted.
-        is_usable = folder and folder.owner == os.getpid() and os.path.isdir(folder.path)
-        if folder is None or not is_usable or folder.parent != parent:
+        if (
+            folder is None
+            or folder.parent != parent
+            or folder.owner != os.getpid()  # of a parent process
+            or not os.path.isdir(folder.path)
+        ):
             folder = PrivateFolder(parent)
             _folders.append(folder)
         path = os.path.join(folder.path, f"{next(_numbers)}.ledger")
