@@ -31,8 +31,7 @@ import numpy as np
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.accounting._report import replay
-from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._ledger import Ledger, Transaction
 from secretballot.mechanisms import GNMax
 
 PLENTY = 1e9

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests._fakes import Pure, basic_budget, spend, votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _waiting
+from secretballot.ledger import _guard
 
 QUARTER = Pure(epsilon=0.25)
 KINDS = {"error": 1, "short": 2, "full": 3}
@@ -187,7 +187,7 @@ def attack_making(library, folder):
 
 if __name__ == "__main__":
     _, library, folder = sys.argv
-    _waiting.BUSY_TIMEOUT = 0.2
+    _guard.BUSY_TIMEOUT = 0.2
     warnings.simplefilter("ignore")
     results = [
         attack(library, Path(folder), [*WRITERS, *READERS]),

@@ -9,8 +9,8 @@ import pytest
 from tests._fakes import Pure, basic_budget, spend
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger import _waiting
-from secretballot.ledger._mark import SLOT, SLOTS
+from secretballot.ledger import _guard
+from secretballot.ledger._guard import SLOT, SLOTS
 
 #: Entries that fit, of which `SPENT` are there.
 AFFORDABLE, SPENT = 70, 66
@@ -18,7 +18,7 @@ AFFORDABLE, SPENT = 70, 66
 
 @pytest.fixture(autouse=True)
 def _not_patient(monkeypatch):
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 0.5)
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,14 @@ from tests._fakes import Pure, basic_budget, spend, votes
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
-from secretballot.ledger import _waiting
+from secretballot.ledger import _guard
 
 QUARTER = Pure(epsilon=0.25)
 
 
 @pytest.fixture(autouse=True)
 def _not_patient(monkeypatch):
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 1.0)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 1.0)
 
 
 @pytest.fixture

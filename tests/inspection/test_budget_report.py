@@ -21,7 +21,7 @@ from secretballot._base._view import percent
 from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
 from secretballot.accounting._report import remaining_for, spent_on
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ledger import _waiting
+from secretballot.ledger import _guard
 from secretballot.ledger._totals import Totals
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
@@ -232,14 +232,14 @@ def test_displays_wait_briefly_for_locks(tmp_path, monkeypatch):
     path = tmp_path / "x.ledger"
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
     party = Party(DummyClassifier(), name="north", accountant=accountant, classes=[0, 1])
-    monkeypatch.setattr(_waiting, "SHOWN_TIMEOUT", 0.02)
+    monkeypatch.setattr(_guard, "SHOWN_TIMEOUT", 0.02)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         begun = time.monotonic()
         for shown in (repr(accountant), str(accountant.report()), accountant._repr_html_()):
             assert "ledger can" in shown
         assert repr(party) == "<Party 'north'>"
-        assert time.monotonic() - begun < _waiting.BUSY_TIMEOUT / 4
+        assert time.monotonic() - begun < _guard.BUSY_TIMEOUT / 4
         other.execute("ROLLBACK")
     assert "0.0% spent" in repr(accountant)
     assert "0.0% of epsilon" in repr(party)

@@ -24,7 +24,7 @@ from tests._fakes import Pure, basic_budget, votes
 from tests._programs import run_python
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.ledger import _file as ledger_file
+from secretballot.ledger import _file_store as ledger_file
 from secretballot.mechanisms import GNMax
 
 BALLOTS = np.tile([60, 30, 10], (5, 1))

@@ -20,14 +20,14 @@ def test_a_clock_that_was_set_back_is_refused(name, monkeypatch):
         def now(cls, zone):
             return earlier
 
-    monkeypatch.setattr("secretballot.ledger._ledger.datetime", SetBack)
+    monkeypatch.setattr("secretballot.ledger._guard.datetime", SetBack)
     # A move is another declaration, and there is nothing to declare.
     moved = PrivacyAccountant.open(name, accept="moved")
     for handle in (accountant, PrivacyAccountant.open(name), moved):
         with pytest.raises(LedgerError, match="set the clock.*accept='clock'.*Nothing was"):
             handle.release(GNMax(sigma=400.0), [[9, 4]])
     # The clock is right, and was ahead before: whoever says so goes on.
-    monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
+    monkeypatch.setattr("secretballot.ledger._ledger.datetime", SetBack)
     PrivacyAccountant.open(name, accept="clock")
     accountant.release(GNMax(sigma=400.0), [[9, 4]])
     entries = accountant.entries()
@@ -52,8 +52,8 @@ def test_a_copy_on_a_machine_whose_clock_is_behind(tmp_path, monkeypatch):
         def now(cls, zone):
             return earlier
 
+    monkeypatch.setattr("secretballot.ledger._guard.datetime", SetBack)
     monkeypatch.setattr("secretballot.ledger._ledger.datetime", SetBack)
-    monkeypatch.setattr("secretballot.ledger._transaction.datetime", SetBack)
     with pytest.raises(LedgerError, match="it is a copy.*accept='moved'"):
         PrivacyAccountant.open(copy, accept="clock")
     moved = PrivacyAccountant.open(copy, accept="moved")

@@ -23,11 +23,10 @@ from secretballot.accounting import (
     PrivacyLeakWarning,
 )
 from secretballot.accounting._report import replay
-from secretballot.ledger import _stored_entries as header
+from secretballot.ledger import _store as header
 from secretballot.ledger._budget import Budget, budget_levels
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._ledger import Ledger, Transaction
 from secretballot.mechanisms import ExponentialTopK, GNMax
 
 VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]

@@ -13,7 +13,6 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, tamper, votes
 from secretballot.__main__ import main
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import _ledger as ledger
-from secretballot.ledger import _transaction as transactions
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._totals import Totals
 
@@ -22,8 +21,7 @@ EVERY = 4
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    for module in (ledger, transactions):
-        monkeypatch.setattr(module, "CHECKPOINT_EVERY", EVERY)
+    monkeypatch.setattr(ledger, "CHECKPOINT_EVERY", EVERY)
 
 
 @pytest.fixture
@@ -181,7 +179,7 @@ def test_totals_of_an_old_checkpoint_that_were_altered(name):
 
 def test_a_walk_keeps_nobody_from_spending(name, monkeypatch):
     monkeypatch.setattr(ledger, "BATCH", 3)
-    monkeypatch.setattr("secretballot.ledger._waiting.BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr("secretballot.ledger._guard.BUSY_TIMEOUT", 0.0)
     accountant = basic_budget(name, epsilon=100.0)
     scope = accountant.scope()
     spend(accountant, 7)

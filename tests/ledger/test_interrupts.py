@@ -12,8 +12,7 @@ from tests._programs import interrupts_arrive, run_python
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
-from secretballot.ledger import _file, _waiting
-from secretballot.ledger import _mark as _mark_file
+from secretballot.ledger import _file_store, _guard
 
 try:
     import psycopg
@@ -27,7 +26,7 @@ QUARTER = Pure(epsilon=0.25)
 
 @pytest.fixture(autouse=True)
 def _not_patient(monkeypatch):
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.3)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +70,7 @@ def pressed_at(monkeypatch):
             execute = pressing(sqlite3.Connection.execute)
 
         monkeypatch.setattr(
-            _file.sqlite3, "connect", lambda *a, **k: CONNECT(*a, **k, factory=Pressing)
+            _file_store.sqlite3, "connect", lambda *a, **k: CONNECT(*a, **k, factory=Pressing)
         )
         if psycopg is not None:
             monkeypatch.setattr(psycopg.Connection, "execute", pressing(EXECUTE))
@@ -95,11 +94,11 @@ def test_at_some_moments_of_a_release(name):
 
 def test_a_lock_that_was_just_taken_is_given_back(path, monkeypatch):
     accountant = basic_budget(path)
-    try_lock = _mark_file.try_lock
-    monkeypatch.setattr(_mark_file, "try_lock", lambda file: (try_lock(file), press())[0])
+    try_lock = _guard.try_lock
+    monkeypatch.setattr(_guard, "try_lock", lambda file: (try_lock(file), press())[0])
     with pytest.raises(KeyboardInterrupt) as interrupt:
         spend(accountant)
-    monkeypatch.setattr(_mark_file, "try_lock", try_lock)
+    monkeypatch.setattr(_guard, "try_lock", try_lock)
     elsewhere(lambda: spend(accountant))
     assert n_entries(path) == 1
     del interrupt
@@ -210,12 +209,14 @@ def test_a_failure_is_not_hidden_by_an_interrupt(path, monkeypatch):
                 raise sqlite3.OperationalError("disk I/O error")
             return super().execute(*arguments)
 
-    monkeypatch.setattr(_file.sqlite3, "connect", lambda *a, **k: CONNECT(*a, **k, factory=Failing))
+    monkeypatch.setattr(
+        _file_store.sqlite3, "connect", lambda *a, **k: CONNECT(*a, **k, factory=Failing)
+    )
     with pytest.raises(KeyboardInterrupt) as interrupt:
         spend(accountant)
     assert not isinstance(interrupt.value, CompletedInterrupt)
     assert isinstance(interrupt.value.__context__, LedgerError)
-    monkeypatch.setattr(_file.sqlite3, "connect", CONNECT)
+    monkeypatch.setattr(_file_store.sqlite3, "connect", CONNECT)
     assert n_entries(path) == 0
 
 
@@ -231,13 +232,13 @@ def test_an_interrupted_creation_is_complete(path, pressed_at):
 FORKING = """
 import os, signal, sys, threading, time
 from tests._fakes import basic_budget, spend
-from secretballot.ledger import _waiting
-_waiting.BUSY_TIMEOUT = 0.3
+from secretballot.ledger import _guard
+_guard.BUSY_TIMEOUT = 0.3
 accountant = basic_budget(sys.argv[1])
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    with _waiting.PROCESS_LOCK:
+    with _guard.PROCESS_LOCK:
         held.set()
         done.wait(10)
 

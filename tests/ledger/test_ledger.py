@@ -16,9 +16,8 @@ import pytest
 from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.ledger import _file as ledger_file
-from secretballot.ledger._ledger import last_time
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger import _file_store as ledger_file
+from secretballot.ledger._ledger import Transaction, last_time
 
 
 @pytest.fixture
@@ -238,7 +237,7 @@ def test_a_commit_that_fails_returns_nothing(path, monkeypatch):
 
 def test_a_ledger_held_too_long_by_another_process(path, monkeypatch):
     accountant = basic_budget(path)
-    monkeypatch.setattr("secretballot.ledger._waiting.BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr("secretballot.ledger._guard.BUSY_TIMEOUT", 0.05)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match=r"locked by another process for more than 0\.05"):

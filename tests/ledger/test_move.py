@@ -72,7 +72,7 @@ def test_the_file_is_not_spent_from(run, path, filled, url):
 
 
 def test_children_go_on(run, path, url, monkeypatch):
-    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("secretballot.ledger._ledger.CHECKPOINT_EVERY", 2)
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
     child = accountant.child("team", epsilon=0.5)
     child.release(GNMax(sigma=100.0), votes(1))

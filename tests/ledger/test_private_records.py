@@ -13,11 +13,10 @@ from tests._fakes import Gaussian, tamper
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.accounting._report import replay
-from secretballot.ledger import _transaction as transactions
+from secretballot.ledger import _ledger as transactions
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._file_store import FileRows
-from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._ledger import Ledger, Transaction
 from secretballot.ledger._transfer import export
 from secretballot.mechanisms import GNMax
 
@@ -144,7 +143,7 @@ def test_other_records_leave_the_same_chain(tmp_path, monkeypatch):
     for each in (other, third):
         each.write_bytes(path.read_bytes())
     heads = []
-    monkeypatch.setattr("secretballot.ledger._transaction.same_place", lambda one, other: True)
+    monkeypatch.setattr("secretballot.ledger._ledger.same_place", lambda one, other: True)
     monkeypatch.setattr(transactions, "CHECKPOINT_EVERY", 1)
     monkeypatch.setattr(transactions, "datetime", Noon)
     for each, secret in ((path, "yes"), (other, "no"), (third, None)):

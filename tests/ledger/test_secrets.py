@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
+from secretballot.ledger._guard import Mark, slot_bytes
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._mark import Mark, slot_bytes
 from secretballot.ledger._transfer import export
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 

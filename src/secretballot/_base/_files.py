@@ -99,9 +99,6 @@ class PrivateFolder:
         # Finalizers run last in, first out: the folder is empty when its turn comes.
         self._finalizer = weakref.finalize(self, _remove, self.path, self.owner, self._lock)
 
-    def is_usable(self, parent: str) -> bool:
-        return self.owner == os.getpid() and self.parent == parent and os.path.isdir(self.path)
-
     def delete(self) -> None:
         self._finalizer()
 

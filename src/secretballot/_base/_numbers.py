@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Number, Real
 from typing import Any, cast
 
@@ -54,20 +54,24 @@ def check_number(
 
     `above` and `below` are strict bounds. `per_level` allows a dict with a number for each level.
     """
-    bounds = (("above", above), ("of at least", least), ("below", below), ("of at most", most))
-    range_ = " and".join(f" {word} {bound:.4g}" for word, bound in bounds if math.isfinite(bound))
-
-    def is_in_range(entry: object) -> bool:
+    for level, entry in _by_level(name, value, per_level):
         number = as_float(entry)
-        return math.isfinite(number) and above < number < below and least <= number <= most
-
-    _check(name, value, per_level, is_in_range, f"a finite number{range_}")
-
-    def has_size(entry: object) -> bool:
-        return entry == 0 or _SMALLEST <= abs(as_float(entry)) <= _LARGEST
-
-    sizes = f"0, or of a size from {_SMALLEST:g} to {_LARGEST:g}, with which floats can compute"
-    _check(name, value, per_level, has_size, sizes)
+        if not (math.isfinite(number) and above < number < below and least <= number <= most):
+            bounds = (
+                ("above", above),
+                ("of at least", least),
+                ("below", below),
+                ("of at most", most),
+            )
+            range_ = " and".join(
+                f" {word} {limit:.4g}" for word, limit in bounds if math.isfinite(limit)
+            )
+            raise ValueError(f"{name}={quoted(entry)}{level} must be a finite number{range_}.")
+        if entry != 0 and not _SMALLEST <= abs(number) <= _LARGEST:
+            raise ValueError(
+                f"{name}={quoted(entry)}{level} must be 0, or of a size from {_SMALLEST:g} to "
+                f"{_LARGEST:g}, with which floats can compute."
+            )
 
 
 def check_integer(
@@ -79,27 +83,25 @@ def check_integer(
     per_level: bool = False,
 ) -> None:
     """Check that a parameter is an integer from `least` to `most`, both included."""
-    too_large = isinstance(value, Integral) and int(value) > most
-    is_unlimited = most >= _GENEROUS and not too_large
-    range_ = f"of at least {least}" if is_unlimited else f"from {least} to {most}"
-
-    def is_in_range(entry: object) -> bool:
+    for level, entry in _by_level(name, value, per_level):
         is_integer = isinstance(entry, Integral) and not isinstance(entry, bool)
-        return is_integer and least <= int(entry) <= most  # type: ignore[call-overload]
+        if not is_integer or not least <= int(entry) <= most:  # type: ignore[call-overload]
+            too_large = isinstance(value, Integral) and int(value) > most
+            is_unlimited = most >= _GENEROUS and not too_large
+            range_ = f"of at least {least}" if is_unlimited else f"from {least} to {most}"
+            raise ValueError(f"{name}={quoted(entry)}{level} must be an integer {range_}.")
 
-    _check(name, value, per_level, is_in_range, f"an integer {range_}")
 
-
-def _check(
-    name: str, value: object, per_level: bool, is_valid: Callable[[object], bool], requirement: str
-) -> None:
-    by_level = value if per_level and isinstance(value, Mapping) else {_EVERYONE: value}
-    if not by_level:
+def _by_level(name: str, value: object, per_level: bool) -> list[tuple[str, object]]:
+    """Return the one entry of a parameter, or that of each level, with words for messages."""
+    if not (per_level and isinstance(value, Mapping)):
+        return [("", value)]
+    if not value:
         raise ValueError(f"{name}={value!r} has no level; give one number, or one per level.")
-    for level, entry in by_level.items():
-        if not is_valid(entry):
-            suffix = "" if level == _EVERYONE else f" of the level {level!r}"
-            raise ValueError(f"{name}={quoted(entry)}{suffix} must be {requirement}.")
+    return [
+        ("" if level == _EVERYONE else f" of the level {level!r}", entry)
+        for level, entry in value.items()
+    ]
 
 
 def quoted(value: object) -> str:

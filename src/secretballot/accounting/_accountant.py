@@ -32,9 +32,8 @@ from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
 from secretballot.ledger._entry import to_json
-from secretballot.ledger._ledger import Accepted, Ledger
-from secretballot.ledger._transaction import Transaction
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._guard import HeldInterrupts
+from secretballot.ledger._ledger import Accepted, Ledger, Transaction
 
 
 class PrivacyAccountant(Carving):
@@ -122,7 +121,7 @@ class PrivacyAccountant(Carving):
         )
         _warn_data_dependent(budget)
         _warn_weak_budget(budget)
-        self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
+        self._ledger = Ledger.create(ledger, budget)
 
     @classmethod
     def open(

@@ -34,9 +34,9 @@ from secretballot.accounting._report import (
 from secretballot.accounting._statement import PrivacyStatement, StatementFacts
 from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
 from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._guard import showing
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
-from secretballot.ledger._waiting import showing
 
 M = TypeVar("M", bound=ReleaseMechanism)
 R = TypeVar("R")

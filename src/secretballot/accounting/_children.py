@@ -22,8 +22,7 @@ from secretballot.ledger._entry import (
     is_child_name,
     to_json,
 )
-from secretballot.ledger._ledger import ChildLedger, Ledger
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._ledger import ChildLedger, Ledger, Transaction
 
 
 def make_grant(budget: Budget, epsilon: Cap, *, approximation_delta: float | None) -> Grant:

@@ -44,8 +44,8 @@ from secretballot.costs._split_plan import (
     threshold_steps,
 )
 from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Transaction
 from secretballot.ledger._totals import Totals
-from secretballot.ledger._transaction import Transaction
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import ONLY_LEVEL, Scope
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._guard import HeldInterrupts
 
 #: The word of a note under which the ledger keeps the name of a planned release.
 RELEASE = "release"

@@ -34,7 +34,7 @@ from secretballot.costs._groups import EVERYONE, Costs, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
-from secretballot.ledger._transaction import Transaction
+from secretballot.ledger._ledger import Transaction
 
 if TYPE_CHECKING:
     from secretballot.accounting._release_plan import ReleasePlan

@@ -35,7 +35,7 @@ from secretballot.accounting._trade_off import level_trade_off
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._stored_entries import Header
+from secretballot.ledger._store import Header
 from secretballot.ledger._totals import Totals
 
 #: Kind and version of the plain values of a statement.

@@ -27,7 +27,7 @@ from secretballot.ensemble.advice import (
     warn_noise,
 )
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._guard import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._fit_checks import by_level, warn_settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -30,11 +31,15 @@ RELATIONS = ("replace", "add_remove")
 ACCOUNTING = ("worst_case", "data_dependent", "sanitized")
 
 
+#: NUL and surrogates.
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
 def is_text(value: object) -> TypeGuard[str]:
     """Check that a value is text that every store can hold: not empty, no surrogate, no NUL."""
     if not isinstance(value, str) or not value:
         return False
-    return not any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
+    return _NO_TEXT.search(value) is None
 
 
 @dataclass(frozen=True)
@@ -133,16 +138,17 @@ def budget_levels(
             f"delta={total:g}, of which it is a part."
         )
     check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
-    amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
-    for name in amounts:
+    levels = []
+    for name, amount in (
+        epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
+    ).items():
         if not is_text(name) or GROUP_SEPARATOR in name or name == EVERYONE:
             raise ValueError(
                 f"epsilon has a level called {name!r}; the name of a level is a non-empty string "
                 f"without {GROUP_SEPARATOR!r} and NUL, other than {EVERYONE!r}."
             )
-    return tuple(
-        LevelBudget.create(name, amount, total, share, order) for name, amount in amounts.items()
-    )
+        levels.append(LevelBudget.create(name, amount, total, share, order))
+    return tuple(levels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,14 +221,18 @@ Cap = float | Mapping[str, float] | None
 
 def check_cap(
     cap: Cap, levels: Collection[str], name: str = "epsilon", *, most: float = MOST_EPSILON
-) -> None:
+) -> Cap:
+    """Check a limit, and return it with plain floats."""
     if cap is None:
-        return
+        return None
     if isinstance(cap, Mapping) and set(cap) != set(levels):
         raise ValueError(
             f"{name}={cap!r} must name every level of the budget: {', '.join(map(repr, levels))}."
         )
     check_number(name, cap, above=0, most=most, per_level=True)
+    if isinstance(cap, Mapping):
+        return {level: as_float(amount) for level, amount in cap.items()}
+    return as_float(cap)
 
 
 @dataclass(frozen=True)
@@ -262,9 +272,9 @@ class Scope:
         cls, epsilon: Cap, levels: Collection[str], ledger: str = "", share: Cap = None
     ) -> Scope:
         """Check `epsilon` and `share`, and make a scope with a new id."""
-        check_cap(epsilon, levels)
-        check_cap(share, levels, "share", most=1.0)
-        return cls(uuid.uuid4().hex, _plain_cap(epsilon), ledger, _plain_cap(share))
+        epsilon = check_cap(epsilon, levels)
+        share = check_cap(share, levels, "share", most=1.0)
+        return cls(uuid.uuid4().hex, epsilon, ledger, share)
 
     def cap(self, level: str) -> float | None:
         """Return the limit for one level."""
@@ -273,9 +283,3 @@ class Scope:
     def share_of(self, level: str) -> float | None:
         """Return the part of the whole budget of one level."""
         return self.share[level] if isinstance(self.share, Mapping) else self.share
-
-
-def _plain_cap(cap: Cap) -> Cap:
-    if isinstance(cap, Mapping):
-        return {level: as_float(amount) for level, amount in cap.items()}
-    return None if cap is None else as_float(cap)

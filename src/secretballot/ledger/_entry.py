@@ -70,13 +70,6 @@ def curve_bytes(cost: Cost) -> bytes:
     return np.ascontiguousarray(cost.curve, dtype="<f8").tobytes()
 
 
-def cost_of(curve: bytes, delta: float) -> Cost:
-    """Decode a cost: a Renyi curve, or one amount of mu^2."""
-    amounts = np.frombuffer(curve, dtype="<f8")
-    kind = RenyiCost if len(amounts) == len(ORDERS) else GaussianCost
-    return kind.from_curve(amounts, delta)
-
-
 def digest_of(content: list[object]) -> str:
     """Compute the SHA-256 of nested lists of text, integers and None, as JSON."""
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
@@ -89,7 +82,7 @@ def cap_digits(cap: Cap) -> object:
     return None if cap is None else float(cap).hex()
 
 
-def charge_digits(charges: Costs) -> list[object]:
+def charge_digits(charges: Costs) -> list[list[str]]:
     return [
         [group, float(cost.delta).hex(), curve_bytes(cost).hex()]
         for group, cost in sorted(charges.items())
@@ -103,11 +96,13 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
     return digest_of(["secretballot ledger", list(identity), fixed, levels, orders.hex()])
 
 
-def _level_digits(levels: Iterable[LevelBudget]) -> list[object]:
-    return [
-        [value if isinstance(value, str) else float(value).hex() for value in astuple(level)]
-        for level in levels
-    ]
+def _level_digits(levels: Iterable[LevelBudget]) -> list[list[str]]:
+    digits: list[list[str]] = []
+    for level in levels:
+        digits.append([])
+        for value in astuple(level):
+            digits[-1].append(value if isinstance(value, str) else float(value).hex())
+    return digits
 
 
 ReservationEvent = Literal["reserve", "draw", "settle"]
@@ -161,8 +156,11 @@ class Reserved:
         Proportional to rows, or answers, not drawn; but each row that was drawn keeps 2 / pi of its
         part at least, and all but a few keep their parts: a plan costs less than its rows.
         """
-        for plan, undrawn in zip(self.plans, self.undrawn(), strict=True):
-            yield _most(sum(filter(None, undrawn)), sum(filter(None, plan)))
+        for plan, left in zip(self.plans, self.undrawn(), strict=True):
+            n, undrawn = sum(filter(None, plan)), sum(filter(None, left))
+            share = undrawn / n
+            in_order = (undrawn + math.sqrt(undrawn)) / n
+            yield min(share / _LONG_PLAN, 1 - _LONG_PLAN * (1 - share), in_order)
 
     def extended(self, n_rows: int, n_answers: int | None) -> Self:
         return replace(self, event="reserve", plans=(*self.plans, (n_rows, n_answers)))
@@ -209,13 +207,6 @@ class Reserved:
         if not all(number is None or (type(number) is int and number >= 0) for number in numbers):
             raise ValueError("a reservation counts rows and answers")
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)
-
-
-def _most(undrawn: int, n: int) -> float:
-    """Return the largest share of the price of `n` rows that may come back for some of them."""
-    share = undrawn / n
-    in_order = (undrawn + math.sqrt(undrawn)) / n
-    return min(share / _LONG_PLAN, 1 - _LONG_PLAN * (1 - share), in_order)
 
 
 ChildEvent = Literal["carve", "spend", "close"]
@@ -371,12 +362,6 @@ class LedgerEntry:
     def is_move(self) -> bool:
         """True if the entry records a new place of the ledger."""
         return self.is_declaration and "place" in json.loads(self.mechanism)
-
-    @property
-    def is_refundable(self) -> bool:
-        """True if some of the charges may be given back by a later entry."""
-        is_carving = self.child is not None and self.child.event == "carve"
-        return is_carving or (self.reservation is not None and self.reservation.event == "reserve")
 
     @property
     def is_refund(self) -> bool:

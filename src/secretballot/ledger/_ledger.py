@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple, TypeVar
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger._budget import Budget
-from secretballot.ledger._entry import ChildTotals, LedgerEntry, digest_of
-from secretballot.ledger._file import real_path
-from secretballot.ledger._file_store import FileStore
-from secretballot.ledger._mark import SLOTS, Mark
+from secretballot.ledger._budget import Budget, is_text
+from secretballot.ledger._entry import Child, ChildTotals, LedgerEntry, digest_of
+from secretballot.ledger._file_store import FileStore, real_path
+from secretballot.ledger._guard import SLOTS, HeldInterrupts, Mark, clock_fault, same_place
 from secretballot.ledger._server_connection import is_url
 from secretballot.ledger._server_store import ServerStore
-from secretballot.ledger._store import Rows, Store, Written, meaning, same_place
-from secretballot.ledger._stored_entries import (
+from secretballot.ledger._store import (
     NO_LIMIT,
     Header,
+    Rows,
+    Store,
+    Written,
     check_private_records,
     digest_at,
+    insert_entry,
     last_in,
     load_reservation,
     load_scope,
+    meaning,
     read_checkpoint,
     read_entries,
     read_header,
@@ -33,25 +38,168 @@ from secretballot.ledger._stored_entries import (
     write_new,
 )
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
-from secretballot.ledger._transaction import (
-    Chain,
-    Transaction,
-    check_no_original,
-    closed_child,
-    copy_fault,
-    lacks_entry,
-)
-from secretballot.ledger._waiting import HeldInterrupts
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
+
+
+def copy_fault(store: Store, rows: Rows, header: Header, place: str, mark: Mark | None) -> str:
+    """Explain why a ledger may be a copy that lacks later entries; empty if it is none.
+
+    `place` is the last that was recorded.
+    """
+    accepting = (
+        f"PrivacyAccountant.open({store.name!r}, accept='moved') (or 'secretballot ledger accept "
+        "FILE --moved')"
+    )
+    if not same_place(place, rows.place()):
+        return (
+            "it is a copy, was restored from one, or was moved: what the original has spent since "
+            "is not in it, and both together could spend the budget twice. If the original is gone "
+            f"and nothing was spent from it since, {accepting} continues here and records the "
+            "move. Nothing was released"
+        )
+    if mark is None or mark.ledger_id != header.ledger_id or not lacks_entry(rows, header, mark):
+        return ""
+    return (
+        f"it was restored from a copy: {mark.sequence} entries had been recorded, as the mark "
+        f"{store.mark_path()!r} says, and they are not in it, so that the budget could be spent "
+        "twice. Put the newer one back. Only if that is gone, and nothing that the missing entries "
+        f"released was handed out, {accepting} continues here and records that. Nothing was "
+        "released"
+    )
+
+
+def lacks_entry(rows: Rows, header: Header, mark: Mark) -> bool:
+    digest = digest_at(rows, mark.sequence) if mark.sequence else header.digest
+    return digest != mark.digest
+
+
+def check_no_original(rows: Rows, header: Header, place: str) -> None:
+    """Refuse a copy while the file that it was made of lies where it was recorded, or beside it."""
+    for name in rows.originals(place):
+        head = _head(name, header.digest)
+        if head is None:
+            continue
+        remedy = "Spend from that one, which has entries that this one lacks"
+        if not lacks_entry(rows, header, head):
+            remedy = "Spend from that one, or delete it with its mark before the copy is accepted"
+        raise LedgerError(
+            f"it is a copy, and the original still lies at {name!r}: both together could spend the "
+            f"budget twice. {remedy}. Nothing was released"
+        )
+
+
+def _head(name: str, digest: str) -> Mark | None:
+    """Read the last entry of a file that may be the original; None if it is another, or damaged."""
+    store = FileStore(name)
+
+    def ask(rows: Rows) -> Mark | None:
+        with meaning(store):
+            header = read_header(rows)
+            last = last_in(rows, "entry")
+            head = digest_at(rows, last) if last else header.digest
+        return Mark(header.ledger_id, last, str(head)) if header.digest == digest else None
+
+    with suppress(LedgerError):
+        return store.read(ask)
+    return None  # nobody spends from it as it is
+
+
+@dataclass
+class Chain:
+    """Totals up to the last entry of a ledger, which transactions of its children share."""
+
+    totals: Totals
+
+
+def closed_child(name: str) -> ValueError:
+    """Return the error about a child budget that was closed."""
+    return ValueError(
+        f"the child budget {name!r} was closed, and what was left of it given back. "
+        "Nothing was released or recorded."
+    )
+
+
+@dataclass
+class Transaction:
+    """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
+
+    _store: Store
+    _rows: Rows
+    _chain: Chain
+    _budget: Budget
+    _child: str = ""
+
+    @property
+    def totals(self) -> Totals:
+        return self._chain.totals.of_child(self._child) if self._child else self._chain.totals
+
+    @property
+    def children(self) -> dict[str, ChildTotals]:
+        return self._chain.totals.children
+
+    def within(self, child: str, budget: Budget) -> Transaction:
+        """Return the transaction as one of a child budget, whose entries are the child's."""
+        state = self._chain.totals.children.get(child)
+        if state is None or state.is_closed:
+            raise closed_child(child)
+        if budget != state.grant.budget(self._budget):
+            raise LedgerError(
+                f"the child budget {child!r} has other limits than this handle, which was pickled "
+                "with others and is not to be trusted; accountant.child(name) returns another. "
+                "Nothing was released or recorded"
+            )
+        return replace(self, _budget=budget, _child=child)
+
+    def reservation(self, id: str) -> list[LedgerEntry]:
+        """Return the entries that paid for a reservation, and then its last entry."""
+        with meaning(self._store):
+            return reservation_entries(self._rows, id)
+
+    def append(self, entry: LedgerEntry, private: str | None = None, *, time: str = "") -> None:
+        """Write an entry after the last one, to be committed at the end of the transaction.
+
+        `private` is the entry's private record (`Ledger.private_records`), allowed with
+        ``accounting="sanitized"`` only. `time` is now, unless it is given.
+        """
+        if private is not None:
+            self._check_private(private)
+        if self._child and entry.child is None:
+            entry = replace(entry, child=Child(self._child, "spend"))
+        now = time or datetime.now(UTC).isoformat(timespec="microseconds")
+        before = self._chain.totals
+        sequence = before.sequence + 1
+        with meaning(self._store):
+            load_reservation(self._rows, before, entry.reservation)
+            after = before.added_up(replace(entry, sequence=sequence))
+        if sequence - after.checkpoint >= CHECKPOINT_EVERY:
+            entry = replace(entry, checkpoint=after.sums_digest())
+        placed = entry.chained(sequence, now, before.digest)
+        insert_entry(self._rows, placed, after)
+        if private is not None:
+            self._rows.insert("private_record", (sequence, private))
+        self._chain.totals = before.after(placed)
+
+    def _check_private(self, private: str) -> None:
+        # Messages end up in logs, and never repeat the record.
+        if not self._budget.keeps_private:
+            raise ValueError(
+                f"private= is for a ledger with accounting='sanitized', and this one has "
+                f"accounting={self._budget.accounting!r}, which keeps nothing of the votes; leave "
+                "it out. Nothing was released."
+            )
+        if not is_text(private):
+            raise ValueError(
+                f"private= (a {type(private).__name__}, not shown) must be a non-empty string "
+                "that a file can hold. Nothing was released."
+            )
+
 
 #: What is declared of a ledger that is refused otherwise: the original is gone, with nothing spent
 #: that is not in this one; or the clock is right, and was ahead at the last entry.
 Accepted = Literal["moved", "clock"]
-
-#: Difference of the clocks of honest machines.
-_TOLERANCE = timedelta(minutes=10)
 
 #: Entries read and checked in one transaction, so that writers wait for milliseconds.
 BATCH = 64
@@ -72,7 +220,7 @@ class Head(NamedTuple):
 class Ledger:
     """Handle on a ledger. Copies, pickles and forks of a handle use the same store.
 
-    Make one with `create`, `temporary` or `open`. If its budget differs from the header that is
+    Make one with `create` or `open`. If its budget differs from the header that is
     stored, it neither reads nor writes.
     """
 
@@ -88,23 +236,12 @@ class Ledger:
         self._totals = Totals(digest=genesis, levels=budget.levels)
 
     @classmethod
-    def create(cls, name: str | os.PathLike[str], budget: Budget) -> Ledger:
-        """Make a new named ledger, completely or not at all, also with Ctrl-C.
+    def create(cls, name: str | os.PathLike[str] | None, budget: Budget) -> Ledger:
+        """Make a new ledger, completely or not at all, also with Ctrl-C.
 
-        LedgerError if there is one of that name, or the mark of an earlier ledger.
+        None makes it in a private file, deleted with this process's last handle. LedgerError if
+        there is one of that name, or the mark of an earlier ledger.
         """
-        store = named_store(name)
-        with HeldInterrupts() as interrupts:
-            interrupts.hold()
-            return cls._new(store, budget)
-
-    @classmethod
-    def temporary(cls, budget: Budget) -> Ledger:
-        """Make a ledger in a private file, deleted with this process's last handle."""
-        return cls._new(FileStore.temporary(), budget)
-
-    @classmethod
-    def _new(cls, store: Store, budget: Budget) -> Ledger:
         genesis = ""
 
         def fill(rows: Rows) -> Mark:
@@ -113,14 +250,22 @@ class Ledger:
             genesis = header.digest
             return Mark(header.ledger_id, 0, genesis)
 
-        store.create(fill)
-        return cls(store, budget, genesis)
+        store = FileStore.temporary() if name is None else named_store(name)
+        with HeldInterrupts() as interrupts:
+            interrupts.hold()
+            store.create(fill)
+            return cls(store, budget, genesis)
 
     @classmethod
     def open(cls, name: str | os.PathLike[str]) -> Ledger:
         """Open an existing ledger, and check its budget and what follows its last checkpoint."""
         store = named_store(name)
-        header = _read(store, read_header)
+
+        def read(rows: Rows) -> Header:
+            with meaning(store):
+                return read_header(rows)
+
+        header = store.read(read)
         ledger = cls(store, header.budget, header.digest)
         ledger.totals()
         return ledger
@@ -176,18 +321,13 @@ class Ledger:
             last = Mark(header.ledger_id, totals.sequence, totals.digest)
             return Written((answer, totals), last, is_moved=bool(copied))
 
-        def write() -> T:
+        block = HeldInterrupts() if interrupts is None else interrupts
+        with nullcontext() if interrupts is not None else block:
             answer, totals = self._store.write(record).answer
             # The commit is certain now. If these entries disappear, this handle notices. If another
             # thread has gone on already, its entries are read again.
             self._totals = totals
-            return answer
-
-        if interrupts is not None:
-            block = interrupts
-            return write()
-        with HeldInterrupts() as block:
-            return block.keep(write())
+            return answer if interrupts is not None else block.keep(answer)
 
     def settle(self, *, accept: Accepted | None = None) -> str:
         """Check that the ledger is the original in its place, or record what is accepted.
@@ -214,19 +354,19 @@ class Ledger:
             if fault := copy_fault(self._store, rows, header, place, slots.mark):
                 raise LedgerError(fault)
 
-        _read(self._store, check)
+        self._ask(check)
         return damage or ""
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
         mark = self._store.slots().mark
-        header, place = _read(self._store, lambda rows: (self._same_header(rows), rows.place()))
+        header, place = self._ask(lambda rows: (self._same_header(rows), rows.place()))
         totals = self.totals()
         if not same_place(totals.place or header.place, place):
             why = "This is a copy of a ledger, or was restored or moved"
         elif mark is None or mark.ledger_id != header.ledger_id:
             why = self._store.without_mark
-        elif not self._ask(lambda rows: lacks_entry(rows, header, mark)):
+        elif not self._ask(lacks_entry, header, mark):
             return ""
         else:
             why = (
@@ -261,7 +401,7 @@ class Ledger:
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(lambda rows: reservation_entries(rows, id))
+        return self._ask(reservation_entries, id)
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
@@ -269,14 +409,14 @@ class Ledger:
         return self._ask(read_private_records)
 
     def header(self) -> Header:
-        return _read(self._store, self._same_header)
+        return self._ask(self._same_header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
         # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(lambda rows: read_totals(rows, at_most=start))
+        stored = self._ask(read_totals, at_most=start)
         first = Totals(digest=self.genesis, levels=self.budget.levels)
         return Walk(self, first.or_later(stored), last)
 
@@ -290,14 +430,17 @@ class Ledger:
             pass
         return Head(walk.totals.sequence, walk.totals.digest)
 
-    def _ask(self, ask: Callable[[Rows], T]) -> T:
-        """Read after checking that it is still this ledger."""
+    def _ask(
+        self, query: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read after checking that it is still this ledger; an error in the contents names it."""
 
-        def checked(rows: Rows) -> T:
-            self._same_header(rows)
-            return ask(rows)
+        def ask(rows: Rows) -> T:
+            with meaning(self._store):
+                self._same_header(rows)
+                return query(rows, *args, **kwargs)
 
-        return _read(self._store, checked)
+        return self._store.read(ask)
 
     def _same_header(self, rows: Rows) -> Header:
         """Check that it is still the same ledger, with the budget of this handle."""
@@ -389,29 +532,6 @@ def last_time(rows: Rows, last: int, created: str) -> str:
         return created
     ((recorded,),) = rows.fetch("SELECT time FROM {entry} WHERE sequence = ?", (last,))
     return str(recorded)
-
-
-def clock_fault(recorded: str, name: str) -> str:
-    """Explain that the clock is behind the last entry of a ledger; empty if it is not."""
-    now = datetime.now(UTC)
-    if datetime.fromisoformat(recorded) <= now + _TOLERANCE:
-        return ""
-    return (
-        f"the clock of this machine says {now.isoformat(timespec='seconds')}, and the last entry "
-        f"was recorded at {recorded}: set the clock. If it is right now, and was ahead then, "
-        f"PrivacyAccountant.open({name!r}, accept='clock') (or 'secretballot ledger accept "
-        "FILE --clock') goes on and records that. Nothing was released"
-    )
-
-
-def _read(store: Store, query: Callable[[Rows], T]) -> T:
-    """Run a query; an error in what is stored names the ledger."""
-
-    def run_query(rows: Rows) -> T:
-        with meaning(store):
-            return query(rows)
-
-    return store.read(run_query)
 
 
 def _unpickled(name: str, budget: Budget, genesis: str, is_temporary: bool) -> Ledger:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger._waiting import PROCESS_LOCK, busy_timeout
+from secretballot.ledger._guard import PROCESS_LOCK, busy_timeout
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from secretballot._base._errors import LedgerError
-from secretballot.ledger._mark import (
+from secretballot.ledger._guard import (
     HeldMark,
     Mark,
     Slots,
+    busy_timeout,
     holding_mark,
     opened_mark,
     parse_slots,
@@ -34,8 +35,14 @@ from secretballot.ledger._server_connection import (
     readable,
     transact,
 )
-from secretballot.ledger._store import APPLICATION_ID, Rows, Written, check_version, meaning
-from secretballot.ledger._waiting import busy_timeout
+from secretballot.ledger._store import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    Rows,
+    Written,
+    meaning,
+    wrong_format,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -193,7 +200,8 @@ class ServerRows:
             raise LedgerError(f"a row of the table {table!r} was not written. Nothing was released")
 
     def check_format(self) -> None:
-        check_version(self.head.version)
+        if self.head.version != FORMAT_VERSION:
+            raise wrong_format(self.head.version)
 
     def check_spendable(self) -> None:
         settings = {"fsync": self.head.fsync, "full_page_writes": self.head.full_page_writes}

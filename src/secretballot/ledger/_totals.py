@@ -32,43 +32,36 @@ def check_form(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
     """Refuse an entry, by a ValueError, that could not be added up, stored or read again."""
     if type(entry.n_rows) is not int or not 0 <= entry.n_rows <= _MOST_ROWS:
         raise ValueError("has no number of rows")
-    if entry.scope_id is not None and (
-        not is_text(entry.scope_id) or entry.scope_id.startswith(CHILD_SCOPE)
-    ):
+    scope, cap = entry.scope_id, entry.scope_epsilon
+    if scope is not None and (not is_text(scope) or scope.startswith(CHILD_SCOPE)):
         raise ValueError("has no name of a scope")
-    _check_cap(entry.scope_epsilon)
-    if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
-        raise ValueError("names no place")
-    if entry.child is not None and not is_child_name(entry.child.name):
-        raise ValueError("has no name of a child")
-    _check_charges(entry, levels)
-
-
-def _check_cap(cap: Cap) -> None:
     if isinstance(cap, Mapping):
         is_cap = all(_is_number(amount) and amount < math.inf for amount in cap.values())
     else:
         is_cap = cap is None or _is_number(cap)
     if not is_cap:
         raise ValueError("has no cap of a scope")
+    if entry.is_move and not isinstance(json.loads(entry.mechanism)["place"], str):
+        raise ValueError("names no place")
+    child = entry.child
+    if child is not None and not is_child_name(child.name):
+        raise ValueError("has no name of a child")
+    orders = {level.name: level.order for level in levels}
+    kind = GaussianCost if levels[0].order == GAUSSIAN else RenyiCost
+    for group, cost in entry.charges.items():
+        name = split_group(group)[0]
+        if name not in (EVERYONE, *orders) or is_part(group, EVERYONE) or "\0" in group:
+            raise ValueError(f"charges {group!r}, which is no level of the budget")
+        if type(cost) is not kind:
+            raise ValueError(f"charges {group!r} in another currency than the budget's")
+    if child is not None and child.grant is not None:
+        granted = [(level.name, level.order) for level in child.grant.levels]
+        if granted != list(orders.items()):
+            raise ValueError("makes a child with other levels or orders than the budget has")
 
 
 def _is_number(amount: object) -> bool:
     return isinstance(amount, Real) and not (isinstance(amount, bool) or math.isnan(amount))
-
-
-def _check_charges(entry: LedgerEntry, levels: Sequence[LevelBudget]) -> None:
-    names = {EVERYONE, *(level.name for level in levels)}
-    kind = GaussianCost if levels[0].order == GAUSSIAN else RenyiCost
-    for group, cost in entry.charges.items():
-        if split_group(group)[0] not in names or is_part(group, EVERYONE) or "\0" in group:
-            raise ValueError(f"charges {group!r}, which is no level of the budget")
-        if type(cost) is not kind:
-            raise ValueError(f"charges {group!r} in another currency than the budget's")
-    if entry.child is not None and entry.child.grant is not None:
-        orders = [(level.name, level.order) for level in entry.child.grant.levels]
-        if orders != [(level.name, level.order) for level in levels]:
-            raise ValueError("makes a child with other levels or orders than the budget has")
 
 
 #: Relative rounding of the sums of a ledger.
@@ -103,17 +96,13 @@ class ReservationTotals:
             raise ValueError("is charged to others than the first of its reservation")
         if state.event == "reserve":
             return replace(before, state=state, paid=(*before.paid, entry.charges))
-        _check_refund(entry.charges, before.most_refund())
-        return replace(before, state=state)
-
-    def most_refund(self) -> dict[str, Cost]:
-        """Compute the most that may come back if the reservation is settled now."""
+        # The most that may come back.
         most: dict[str, Cost] = {}
-        for share, paid in zip(self.state.refund_shares(), self.paid, strict=True):
+        for share, paid in zip(state.refund_shares(), before.paid, strict=True):
             for group, cost in paid.items():
-                part = share * cost
-                most[group] = most[group] + part if group in most else part
-        return most
+                _add_cost(most, group, share * cost)
+        _check_refund(entry.charges, most)
+        return replace(before, state=state)
 
 
 def check_child(entry: LedgerEntry, child: Child, before: ChildTotals | None) -> None:
@@ -140,8 +129,8 @@ def check_limits(levels: Iterable[LevelBudget], charges: Costs) -> None:
     """Refuse sums that exceed the limit of a level, but for rounding."""
     for level in levels:
         cost = level_cost(charges, level.name, level.order)
-        limits = {level.amount: cost.at(level.order), level.approximation_delta: cost.delta}
-        if any(spent > limit * (1 + _ROUNDING) for limit, spent in limits.items()):
+        amount, delta = level.amount * (1 + _ROUNDING), level.approximation_delta * (1 + _ROUNDING)
+        if cost.at(level.order) > amount or cost.delta > delta:
             raise ValueError(f"reserves more than the budget of {level.name!r} has")
 
 
@@ -213,12 +202,21 @@ class Totals:
         LedgerError if it gives back more than was paid and not drawn: sums that an entry lowers
         are lowered here alone.
         """
-        after = self.snapshot()
+        after, state, child = self.snapshot(), entry.reservation, entry.child
         try:
             check_form(entry, self.levels)
-            after._check_paid(entry)
+            if state is not None:
+                before = self.reservations.get(state.id)
+                after.reservations[state.id] = ReservationTotals.after(before, entry)
+            if child is not None:
+                check_child(entry, child, self.children.get(child.name))
             after._add(entry)
-            after._check_refundable(entry)
+            # Of what may be given back, a refund from a larger sum than the limits would lose what
+            # others have paid to rounding.
+            if (child and child.event == "carve") or (state and state.event == "reserve"):
+                payer = after.children[child.account] if child and child.account else None
+                levels = payer.grant.levels if payer else self.levels
+                check_limits(levels, (payer or after).charges)
         except ValueError as error:
             raise LedgerError(
                 f"entry {entry.sequence} {error}, which no version records; restore the ledger "
@@ -229,24 +227,6 @@ class Totals:
     def or_later(self, stored: Totals | None) -> Totals:
         """Return the sums that were stored with a checkpoint, if there are any, with the limits."""
         return self if stored is None else replace(stored, levels=self.levels)
-
-    def _check_refundable(self, entry: LedgerEntry) -> None:
-        """Refuse a refundable payment if all that its account has paid does not fit the limits.
-
-        A refund from a larger sum would lose what others have paid to rounding.
-        """
-        if entry.is_refundable:
-            account = entry.child.account if entry.child else ""
-            levels = self.children[account].grant.levels if account else self.levels
-            check_limits(levels, self._account(account).charges)
-
-    def _check_paid(self, entry: LedgerEntry) -> None:
-        """Refuse what an entry draws, grants or gives back beyond what was paid for."""
-        if entry.reservation is not None:
-            id = entry.reservation.id
-            self.reservations[id] = ReservationTotals.after(self.reservations.get(id), entry)
-        if entry.child is not None:
-            check_child(entry, entry.child, self.children.get(entry.child.name))
 
     def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
@@ -262,13 +242,17 @@ class Totals:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
         account = entry.child.account if entry.child else ""
-        charges = dict(self._account(account).charges)
-        change = _give_back if entry.is_refund else _accumulate
+        payer: Totals | ChildTotals = self.children[account] if account else self
+        charges = dict(payer.charges)
+        change = _give_back if entry.is_refund else _add_cost
+        levels = set()
         for group, cost in entry.charges.items():
+            level, part = split_group(group)
+            levels.add(level)
             change(after, group, cost)
-            if not split_group(group)[1]:
+            if not part:
                 change(charges, group, cost)
-        for level in {split_group(group)[0] for group in entry.charges}:
+        for level in levels:
             parts_before, parts_after = parts_cost(before.charges, level), parts_cost(after, level)
             if parts_after is not None:
                 difference = parts_after
@@ -278,27 +262,20 @@ class Totals:
                 elif parts_before:
                     difference = parts_after.without(parts_before)
                 change(charges, level, difference)
-        self._set_charges(account, charges, entry)
+        if isinstance(payer, ChildTotals):
+            self.children[account] = replace(
+                payer,
+                charges=charges,
+                n_releases=payer.n_releases + entry.is_release,
+                n_rows=payer.n_rows + entry.n_rows,
+            )
+        else:
+            self.charges = charges
         if entry.child is not None and entry.child.event != "spend":
             self._change_child(entry.child, entry.scope_id)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
-
-    def _account(self, name: str) -> Totals | ChildTotals:
-        return self.children[name] if name else self
-
-    def _set_charges(self, name: str, charges: dict[str, Cost], entry: LedgerEntry) -> None:
-        if not name:
-            self.charges = charges
-            return
-        child = self.children[name]
-        self.children[name] = replace(
-            child,
-            charges=charges,
-            n_releases=child.n_releases + entry.is_release,
-            n_rows=child.n_rows + entry.n_rows,
-        )
 
     def _change_child(self, child: Child, scope: str | None) -> None:
         new_child = None if child.grant is None else ChildTotals(child.grant, scope)
@@ -340,8 +317,10 @@ class Totals:
             paid = parts_cost(within, level)
             if paid is not None:
                 charges[level] = charges[level].without(paid)
-        parts = {group: cost for group, cost in within.items() if split_group(group)[1]}
-        return {**charges, **parts}
+        for group, cost in within.items():
+            if split_group(group)[1]:
+                charges[group] = cost
+        return charges
 
     def snapshot(self) -> Totals:
         return replace(
@@ -359,7 +338,7 @@ class Totals:
         self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 
-def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:
+def _add_cost(sums: dict[str, Cost], group: str, cost: Cost) -> None:
     sums[group] = sums[group] + cost if group in sums else cost
 
 

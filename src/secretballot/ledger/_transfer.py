@@ -11,14 +11,19 @@ from secretballot._base._errors import LedgerError
 from secretballot._base._view import plain_number
 from secretballot.costs._orders import ORDERS
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._ledger import BATCH, Ledger, named_store, read_steps
-from secretballot.ledger._mark import Mark
+from secretballot.ledger._guard import HeldInterrupts, Mark
+from secretballot.ledger._ledger import BATCH, Ledger, Transaction, named_store, read_steps
 from secretballot.ledger._server_connection import is_url
-from secretballot.ledger._store import TABLES, Rows, Store, meaning
-from secretballot.ledger._stored_entries import read_header, read_private_records, read_totals
+from secretballot.ledger._store import (
+    TABLES,
+    Rows,
+    Store,
+    meaning,
+    read_header,
+    read_private_records,
+    read_totals,
+)
 from secretballot.ledger._totals import Totals
-from secretballot.ledger._transaction import Transaction
-from secretballot.ledger._waiting import HeldInterrupts
 
 
 def move(ledger: Ledger, name: str) -> Ledger:

@@ -8,7 +8,7 @@ import pytest
 from tests._fakes import basic_budget, spend
 
 from secretballot._base._files import try_lock, try_turn, unlock
-from secretballot.ledger import _mark as _mark_file
+from secretballot.ledger import _guard
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="waiting in line is for Linux")
 
@@ -51,7 +51,7 @@ def test_who_comes_back_waits_for_who_waits(path):
 
 
 def test_a_program_that_was_stopped_keeps_nobody(path, monkeypatch):
-    monkeypatch.setattr(_mark_file, "_TURN", 0.1)
+    monkeypatch.setattr(_guard, "_TURN", 0.1)
     accountant = basic_budget(path)
     with mark_of(path) as waiting:
         assert try_turn(waiting.fileno())

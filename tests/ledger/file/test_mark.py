@@ -12,8 +12,8 @@ from tests._fakes import basic_budget, spend
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger._file import read_slots
-from secretballot.ledger._mark import SLOT, SLOTS, Mark, parse_slots, slot_bytes
+from secretballot.ledger._file_store import read_slots
+from secretballot.ledger._guard import SLOT, SLOTS, Mark, parse_slots, slot_bytes
 
 PRECIOUS = b"a letter that nobody has a copy of\n" * 40
 #: What SQLite or a ledger would take for its own.

@@ -7,7 +7,7 @@ import pytest
 from tests._fakes import Pure, basic_budget, spend, votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _place as place
+from secretballot.ledger import _guard as place
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests._programs import run_program
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _place as place
-from secretballot.ledger._file import read_slots
-from secretballot.ledger._mark import Mark, slot_bytes
+from secretballot.ledger import _guard as place
+from secretballot.ledger._file_store import read_slots
+from secretballot.ledger._guard import Mark, slot_bytes
 
 
 def in_place(backup, path):

@@ -7,8 +7,7 @@ import pytest
 from tests._fakes import basic_budget, spend
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _file
-from secretballot.ledger import _file_store as _schema
+from secretballot.ledger import _file_store
 
 FOREIGN = {
     "trigger": "CREATE TRIGGER silent BEFORE INSERT ON entry BEGIN SELECT RAISE(IGNORE); END",
@@ -75,15 +74,17 @@ def test_a_row_that_is_not_written_is_an_error():
     """The last resort: a database that says yes and keeps nothing."""
     with contextlib.closing(sqlite3.connect(":memory:")) as opened:
         opened.execute("CREATE TABLE entry (sequence)")
-        _schema.insert_row(opened, "entry", (1,))
+        _file_store.insert_row(opened, "entry", (1,))
         assert opened.execute("SELECT * FROM entry").fetchall() == [(1,)]
         opened.execute(FOREIGN["trigger"])
         with pytest.raises(LedgerError, match="was not written. Nothing was released"):
-            _schema.insert_row(opened, "entry", (2,))
+            _file_store.insert_row(opened, "entry", (2,))
 
 
 def test_a_function_in_the_file_is_not_trusted(path):
     basic_budget(path)
     asked = "PRAGMA trusted_schema"
-    answer = _file.transact(str(path), lambda opened: opened.execute(asked).fetchone(), to="read")
+    answer = _file_store.transact(
+        str(path), lambda opened: opened.execute(asked).fetchone(), to="read"
+    )
     assert answer == (0,)

@@ -5,7 +5,7 @@ from tests._fakes import Pure, basic_budget, spend, votes
 from tests.ledger.server._proxy import CuttingProxy
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _waiting
+from secretballot.ledger import _guard
 from secretballot.ledger._server_connection import close_unused
 
 QUARTER = Pure(epsilon=0.25)
@@ -21,7 +21,7 @@ def proxy(server):
 @pytest.fixture
 def through(proxy, server, url, monkeypatch):
     """Accountant behind the proxy, each of whose releases sends the same messages."""
-    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 10**6)
+    monkeypatch.setattr("secretballot.ledger._ledger.CHECKPOINT_EVERY", 10**6)
     basic_budget(url, epsilon=1e6)
     return PrivacyAccountant.open(url.replace(str(server.folder), str(proxy.folder)))
 
@@ -87,7 +87,7 @@ def test_at_every_message(proxy, through, url):
 def test_a_server_that_can_not_be_asked(proxy, through, url, monkeypatch, is_answered):
     """Nothing is returned, and the entry counts as charged, whether it is there or not."""
     last = messages_of_a_release(proxy, through)
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.3)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 0.3)
     answer, recorded, error = cut_at(
         proxy, through, url, last, is_answered=is_answered, stays_down=True
     )

@@ -35,7 +35,7 @@ def owned(server, database, url):
 @pytest.fixture
 def spent(owned, monkeypatch):
     """URL of the spender: a ledger with rows in each table, of which the last entry is no more."""
-    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("secretballot.ledger._ledger.CHECKPOINT_EVERY", 2)
     accountant = basic_budget(owned)
     reservation = accountant.reserve(Pure(epsilon=0.25), 2)
     accountant.release(Pure(epsilon=0.25), votes(1), reservation=reservation)

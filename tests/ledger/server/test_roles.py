@@ -86,7 +86,7 @@ def test_readers_do_not_spend_and_spenders_make_no_ledgers(url_of):
 
 @pytest.mark.parametrize("user", ["ann", "sam", "ray"])
 def test_nobody_changes_what_is_recorded(server, database, url_of, user, monkeypatch):
-    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("secretballot.ledger._ledger.CHECKPOINT_EVERY", 2)
     name = url_of("ann")
     accountant = PrivacyAccountant(4.0, 1e-5, accounting="sanitized", order=math.inf, ledger=name)
     accountant.reserve(Pure(epsilon=0.25), 2)

@@ -9,7 +9,7 @@ from tests._fakes import basic_budget, spend
 from tests.ledger._server import Server, needs_server, program, run_as_user, running, seen_mark
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger._mark import read_mark
+from secretballot.ledger._guard import read_mark
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, votes
 
 from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.ledger import _waiting
+from secretballot.ledger import _guard
 from secretballot.ledger._file_store import SCHEMA
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._server_connection import close_unused
@@ -54,15 +54,15 @@ def same_time_and_place(monkeypatch):
         def isoformat(self, timespec):
             return "2026-01-01T12:00:00.000000+00:00"
 
-    for module in ("_transaction", "_stored_entries"):
+    for module in ("_ledger", "_store"):
         noon = type("Noon", (Noon,), {"fromisoformat": staticmethod(datetime.fromisoformat)})
         monkeypatch.setattr(f"secretballot.ledger.{module}.datetime", noon)
     for rows in ("_file_store.FileRows", "_server_store.ServerRows"):
         monkeypatch.setattr(f"secretballot.ledger.{rows}.place", lambda self: "here")
     monkeypatch.setattr(
-        "secretballot.ledger._stored_entries.uuid.uuid4", lambda: type("Id", (), {"hex": 32 * "a"})
+        "secretballot.ledger._store.uuid.uuid4", lambda: type("Id", (), {"hex": 32 * "a"})
     )
-    monkeypatch.setattr("secretballot.ledger._transaction.CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr("secretballot.ledger._ledger.CHECKPOINT_EVERY", 3)
 
 
 def test_digests_are_those_of_a_file(url, tmp_path, same_time_and_place):
@@ -137,7 +137,7 @@ def test_another_ledger_in_its_place(server, url):
 
 def test_a_ledger_held_too_long_by_another_process(server, url, monkeypatch):
     accountant = basic_budget(url)
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.1)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 0.1)
     with psycopg.connect(server.url()) as other:
         other.execute("SELECT * FROM secretballot.ledger FOR UPDATE")
         with pytest.raises(LedgerError, match=r"locked by another process for more than 0\.1 sec"):
@@ -253,7 +253,7 @@ def test_a_commit_that_waits_for_no_standby_is_withheld(server, url, monkeypatch
     """The server has the entry, and could lose it with its disk."""
     accountant = basic_budget(url)
     monkeypatch.setattr("secretballot.ledger._server_store.STATEMENT_TIMEOUT", 0)
-    monkeypatch.setattr(_waiting, "BUSY_TIMEOUT", 0.5)
+    monkeypatch.setattr(_guard, "BUSY_TIMEOUT", 0.5)
     with (
         configured(server, "synchronous_standby_names", "nobody"),
         pytest.raises(LedgerError, match="not safely on all servers.*Count it as charged"),

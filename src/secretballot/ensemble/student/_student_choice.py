@@ -22,7 +22,7 @@ from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
-from secretballot.ledger._waiting import HeldInterrupts
+from secretballot.ledger._guard import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import BestOfCounts
 from secretballot.mechanisms._noisy_max import GNMax
