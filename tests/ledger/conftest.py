@@ -8,6 +8,8 @@ import os
 import pytest
 from tests.ledger._server import Server, needs_server, running
 
+from secretballot.ledger import _ledger, _transaction
+
 _numbers = itertools.count(1)
 
 
@@ -26,6 +28,13 @@ def server():
 def url(server):
     """URL of a ledger that is not there yet."""
     return server.url(f"test-{os.getpid()}-{next(_numbers)}")
+
+
+@pytest.fixture
+def frequent_checkpoints(monkeypatch):
+    """Store sums with every 4th entry, not every 64th."""
+    for module in (_ledger, _transaction):
+        monkeypatch.setattr(module, "CHECKPOINT_EVERY", 4)
 
 
 @pytest.fixture(params=["file", "server"])

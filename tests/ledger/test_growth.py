@@ -13,17 +13,11 @@ from tests._fakes import Grouped, Pure, basic_budget, spend, tamper, votes
 from secretballot.__main__ import main
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import _ledger as ledger
-from secretballot.ledger import _transaction as transactions
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._totals import Totals
 
+pytestmark = pytest.mark.usefixtures("frequent_checkpoints")
 EVERY = 4
-
-
-@pytest.fixture(autouse=True)
-def _often(monkeypatch):
-    for module in (ledger, transactions):
-        monkeypatch.setattr(module, "CHECKPOINT_EVERY", EVERY)
 
 
 @pytest.fixture
