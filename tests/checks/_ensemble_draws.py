@@ -29,9 +29,7 @@ def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
 
     def draw(data: Mapping[str, Any], n_draws: int, rng: np.random.Generator) -> NDArray[Any]:
         unit = "row" if data.get("owners") is None else "owner"
-        accountant = PrivacyAccountant(
-            _LARGE_EPSILON, 1e-5, unit=unit, order="renyi", approximation_delta=5e-6
-        )
+        accountant = PrivacyAccountant(_LARGE_EPSILON, 1e-5, unit=unit)
         # Not a clone, which fits with a part of a budget alone.
         copy = unfitted(ensemble)
         copy.set_params(accountant=accountant, epsilon=None, student=None)

@@ -18,7 +18,11 @@ from secretballot.tables import PrivateParts
 from secretballot.tables._buckets import Buckets
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Noise drawn with random_state"),
+    # Dask warns on a busy machine; as an error in one of its threads it would stop the cluster.
+    pytest.mark.filterwarnings("ignore:Creating scratch directories is taking"),
+]
 
 PHASES = ("exchange", "training", "voting", "round")
 

@@ -8,6 +8,8 @@ import os
 import pytest
 from tests.ledger._server import Server, needs_server, running
 
+from secretballot.ledger import _ledger
+
 _numbers = itertools.count(1)
 
 
@@ -26,6 +28,12 @@ def server():
 def url(server):
     """URL of a ledger that is not there yet."""
     return server.url(f"test-{os.getpid()}-{next(_numbers)}")
+
+
+@pytest.fixture
+def frequent_checkpoints(monkeypatch):
+    """Store sums with every 4th entry, not every 64th."""
+    monkeypatch.setattr(_ledger, "CHECKPOINT_EVERY", 4)
 
 
 @pytest.fixture(params=["file", "server"])

@@ -189,10 +189,11 @@ def test_a_child_that_is_closed_with_more_than_is_left(accountant, name, capsys,
     refused(accountant, name, r"entry \d .*no version records", capsys)
 
 
-def test_a_reservation_is_found_behind_checkpoints(accountant, name, capsys):
+@pytest.mark.usefixtures("frequent_checkpoints")
+def test_a_reservation_is_found_behind_checkpoints(accountant, name):
     """What was paid for it is no part of the sums that are read when a ledger is opened."""
-    reservation = accountant.reserve(QUIET, 200, n_columns=2)
-    for _ in range(140):
+    reservation = accountant.reserve(QUIET, 20, n_columns=2)
+    for _ in range(14):
         accountant.release(QUIET, tied(1), reservation=reservation)
     accountant.settle(reservation)
     again = PrivacyAccountant.open(name)
@@ -200,15 +201,16 @@ def test_a_reservation_is_found_behind_checkpoints(accountant, name, capsys):
     replay(again._ledger)
 
 
+@pytest.mark.usefixtures("frequent_checkpoints")
 def test_a_forged_settlement_is_found_behind_checkpoints(accountant, name, capsys):
-    reservation = accountant.reserve(QUIET, 100, n_columns=2)
-    for _ in range(100):
+    reservation = accountant.reserve(QUIET, 10, n_columns=2)
+    for _ in range(10):
         accountant.release(QUIET, tied(1), reservation=reservation)
     with forging(name) as forger:
-        id, _, state = forger.reservation(101)
+        id, _, state = forger.reservation(11)
         reserved = (id, "settle", state)
         forger.append(charges=forger.charges(1), scope_id=forger.scope(1), reservation=reserved)
-    refused(accountant, name, "entry 102 gives back more", capsys)
+    refused(accountant, name, "entry 12 gives back more", capsys)
 
 
 def test_sums_that_somebody_inserted_are_not_believed(name, capsys):
@@ -225,7 +227,7 @@ def test_sums_that_somebody_inserted_are_not_believed(name, capsys):
 def test_right_sums_of_others_are_accepted(name):
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=name)
     other = PrivacyAccountant.open(name)
-    for _ in range(200):
+    for _ in range(70):  # of which 64 are read at once
         accountant.release(QUIET, tied(1))
     assert other.spent().amount == accountant.spent().amount
     assert PrivacyAccountant.open(name).spent().amount == accountant.spent().amount
@@ -425,7 +427,8 @@ def test_a_child_is_closed_in_the_scope_that_paid(accountant, name, capsys):
     refused(accountant, name, "entry 3 gives back to others than", capsys)
 
 
-@pytest.mark.parametrize("behind", [0, 70])
+@pytest.mark.usefixtures("frequent_checkpoints")
+@pytest.mark.parametrize("behind", [0, 10])
 def test_a_child_is_closed_behind_checkpoints(accountant, name, behind):
     team = accountant.child("team", epsilon=0.2)
     for _ in range(behind):

@@ -16,12 +16,8 @@ from secretballot.ledger import _ledger as ledger
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._totals import Totals
 
+pytestmark = pytest.mark.usefixtures("frequent_checkpoints")
 EVERY = 4
-
-
-@pytest.fixture(autouse=True)
-def _often(monkeypatch):
-    monkeypatch.setattr(ledger, "CHECKPOINT_EVERY", EVERY)
 
 
 @pytest.fixture

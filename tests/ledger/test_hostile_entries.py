@@ -178,12 +178,13 @@ def test_children_of_removed_kinds_are_refused_in_one_sentence(tmp_path, capsys,
         assert error.count(". ") == 0
 
 
+@pytest.mark.usefixtures("frequent_checkpoints")
 def test_removed_kinds_are_refused_at_a_checkpoint_too(tmp_path):
     """Whoever begins at it does not read the entries before."""
     path = str(tmp_path / "budget.ledger")
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
     accountant.child("team", epsilon=0.1)
-    for _ in range(70):
+    for _ in range(10):
         accountant.release(GNMax(sigma=400), votes(1))
     with sqlite3.connect(path) as opened:
         ((trigger,),) = opened.execute("SELECT sql FROM sqlite_master WHERE name = 'child_update'")

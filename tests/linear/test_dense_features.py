@@ -12,7 +12,6 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear import _dense_features
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._design import PriorGroup
@@ -66,8 +65,8 @@ def test_the_unit_of_a_transformers_output_does_not_matter(unit):
 @pytest.mark.parametrize("features", ["linear", "kernel", FunctionTransformer()])
 @pytest.mark.parametrize("value", [0.0, 0.1])
 @pytest.mark.filterwarnings("ignore:X_public. these columns tell a model little")
-def test_constant_columns_give_the_mean(features, value, monkeypatch):
-    monkeypatch.setattr(_dense_features, "_N_COSINES", 20)
+@pytest.mark.usefixtures("few_cosines")
+def test_constant_columns_give_the_mean(features, value):
     # Public rows of .1 differ from their computed mean by rounding.
     rows = np.full((N, 3), value)
     model = numbers(features).fit(rows, NUMBER[:N], X_public=PublicData(rows[:200] + 0.0))

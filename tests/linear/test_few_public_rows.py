@@ -12,7 +12,7 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.linear import _additive_bins, _dense_features
+from secretballot.linear import _additive_bins
 from secretballot.linear._additive_bins import public_bins
 from secretballot.linear._columns import public_columns
 
@@ -121,10 +121,10 @@ def test_more_public_rows_of_skewed_columns_do_no_harm(quality, equal_widths):
 
 @pytest.mark.parametrize("features", ["kernel", "linear", "additive"])
 @pytest.mark.parametrize("n_public", [20, 30])
+@pytest.mark.usefixtures("few_cosines")
 def test_features_of_whole_rows_are_warned_of_few_public_rows_before_anything_is_spent(
-    features, n_public, monkeypatch
+    features, n_public
 ):
-    monkeypatch.setattr(_dense_features, "_N_COSINES", 20)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2_000, 3))
     accountant = PrivacyAccountant(2.0, 1e-5)

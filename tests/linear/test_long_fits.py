@@ -11,16 +11,10 @@ from secretballot import (
     PublicData,
 )
 from secretballot.inspection import show_progress
-from secretballot.linear import _dense_features
 
+pytestmark = pytest.mark.usefixtures("few_cosines")
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(2_000, 3)), PublicData(RNG.normal(size=(200, 3)))
-
-
-@pytest.fixture(autouse=True)
-def few_cosines(monkeypatch):
-    """Take fewer cosines, which are as long."""
-    monkeypatch.setattr(_dense_features, "_N_COSINES", 20)
 
 
 def logistic(**given):

@@ -101,6 +101,7 @@ def fit(kind, n_fits=1):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.usefixtures("few_cosines")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_ledger_is_the_plan(kind):
     accountant, plan, price, model = fit(kind)

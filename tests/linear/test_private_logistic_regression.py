@@ -260,6 +260,7 @@ def test_invalid_input_costs_nothing(given, changed, message):
     assert fitted.accountant is None or not fitted.accountant.entries()
 
 
+@pytest.mark.usefixtures("few_cosines")
 @pytest.mark.parametrize("features", ["additive", "kernel", "linear"])
 def test_misfit_cells_are_missing(features):
     given = X.assign(age=X.age.where(X.index % 9 > 0, "n/a"), job=X.job.where(X.index % 7 > 0))

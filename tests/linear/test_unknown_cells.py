@@ -1,6 +1,7 @@
 """Rows to predict whose texts or dates a model does not know."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,11 @@ from secretballot import (
     PublicData,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*dates are read as days")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*dates are read as days"),
+    pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning"),  # seeds
+    pytest.mark.usefixtures("few_cosines"),
+]
 START = pd.Timestamp("2015-01-01")
 DECLARED = {
     "bounds": {"age": (0, 100), "since": ("2010-01-01", "2022-01-01")},
@@ -30,18 +35,18 @@ def table(n_rows, seed, missing=0.0):
     return X.assign(since=X["since"].where(rng.random(n_rows) >= missing))
 
 
+@cache
 def fitted(kind, missing=0.0):
-    """Return a fitted model: a regression, or a classifier with these features, or declared."""
+    """Return a shared model: a regression, or a classifier with these features, or declared."""
     X = table(2_000, 0, missing)
     y, pool = (X["sex"] == "Male").astype(int), PublicData(table(300, 1, missing))
-    accountant = PrivacyAccountant(4.0, 1e-5)
+    given = {"accountant": PrivacyAccountant(4.0, 1e-5), "random_state": 0}
     if kind == "numbers":
-        model = PrivateLinearRegression(target_bounds=(0, 1), accountant=accountant)
+        model = PrivateLinearRegression(target_bounds=(0, 1), **given)
     elif kind == "declared":
-        model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **DECLARED)
-        return model.fit(X, y)
+        return PrivateLogisticRegression(classes=[0, 1], **given, **DECLARED).fit(X, y)
     else:
-        model = PrivateLogisticRegression(kind, classes=[0, 1], accountant=accountant)
+        model = PrivateLogisticRegression(kind, classes=[0, 1], **given)
     return model.fit(X, y, X_public=pool)
 
 

@@ -61,7 +61,7 @@ def labels(private):
     teachers = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     model = PrivateTeacherEnsemble(
         teachers,
-        20,
+        10,
         classes=[False, True],
         mechanism=GNMax(sigma=2.0),
         accountant=PrivacyAccountant(100.0, 1e-5),

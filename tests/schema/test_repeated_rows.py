@@ -25,13 +25,13 @@ def thrice(table):
 
 
 def scored(model, y, name):
-    accountant = PrivacyAccountant(4.0, 1e-5)
+    accountant = PrivacyAccountant(60.0, 1e-5)
     bounds = {"age": (0, 100), "hours": (0, 100)}
-    fitted = model(bounds=bounds, accountant=accountant, epsilon=2.0)
+    fitted = model(bounds=bounds, accountant=accountant, epsilon=10.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted.fit(TABLE, y)
-    return lambda copy: getattr(fitted, name)(copy(TABLE), copy(y), epsilon=0.5)
+    return lambda copy: getattr(fitted, name)(copy(TABLE), copy(y), epsilon=10.0)
 
 
 def classifier(**options):

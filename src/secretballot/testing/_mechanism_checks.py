@@ -183,9 +183,12 @@ def accountant_draws(example: MechanismExample) -> Draw:
     """Build a function that draws through the accountant, as users do."""
     if own_delta(example) and example.mechanism.rows == "sequential":
         return mechanism_draws(example.mechanism)  # so many rows fit no delta below 1
+    # A Gaussian budget prices many rows at once, but not rows behind a threshold.
+    by_row = own_delta(example) > 0 or getattr(example.mechanism, "threshold", None) is not None
 
     def draw(counts: ArrayLike, n_draws: int, rng: np.random.Generator) -> NDArray[Any]:
-        accountant = budget_of(example)
+        order = "renyi" if by_row or n_draws < _N_ROWS else "gaussian"
+        accountant = budget_of(example, order=order)
         votes = example.mechanism.check_counts(counts)
         return draw_in_blocks(lambda rows: pay(accountant, example, rows, rng), votes, n_draws)
 
