@@ -221,9 +221,9 @@ def individual(
     if setting.way == "plain":
         return cast[EVERYONE], plain
     individualization = Weighting() if rule == "balanced" else setting.individualization
-    plan = setting.plan(setting.levels(split["private"].y, seed), individualization)
-    mechanism = plan.individualize(plain, N_CLASSES[setting.data])
-    return plan.add_up(cast, mechanism), mechanism
+    assignment = setting.assignment(setting.levels(split["private"].y, seed), individualization)
+    mechanism = assignment.individualize(plain, N_CLASSES[setting.data])
+    return assignment.add_up(cast, mechanism), mechanism
 
 
 def of_one_mind(setting: Setting, n_votings: int = N_VOTINGS) -> float:
@@ -235,9 +235,9 @@ def of_one_mind(setting: Setting, n_votings: int = N_VOTINGS) -> float:
     mechanism, n_teachers, names = MECHANISMS[setting.data], N_TEACHERS, (EVERYONE,)
     if setting.way != "plain":
         levels = setting.levels(np.zeros(n_private), seed=0)
-        plan = setting.plan(levels, setting.individualization)
-        mechanism, names = plan.individualize(mechanism, n_classes), setting.names
-        n_teachers = plan.n_teachers  # their weights add up to their number
+        assignment = setting.assignment(levels, setting.individualization)
+        mechanism, names = assignment.individualize(mechanism, n_classes), setting.names
+        n_teachers = assignment.n_teachers  # their weights add up to their number
     counts = np.eye(n_classes)[:1] * n_teachers
     prices = Prices(counts, mechanism, ACCOUNTINGS["published"])
     budgets = dict(zip(names, setting.epsilons, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot import ConfidentGNMax, PrivacyAccountant, Upsampling, Weighting
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.tables._levels import Levels, check_levels
 
 DELTA, N_TEACHERS = 1e-5, 250
@@ -84,12 +84,12 @@ class Setting:
         return level
 
     def levels(self, y: NDArray[np.integer], seed: int) -> Levels:
-        """Return what the library's plans start from."""
+        """Return what the library's assignments start from."""
         return check_levels(self.levels_of(y, seed), len(y), None, self.accountant())
 
-    def plan(self, levels: Levels, individualization: Upsampling | Weighting) -> Plan:
+    def assignment(self, levels: Levels, individualization: Upsampling | Weighting) -> Assignment:
         """Return who votes and what a ballot counts."""
-        return individualization.plan(levels, N_TEACHERS)
+        return individualization.assignment(levels, N_TEACHERS)
 
 
 def two_levels(data: str, way: str, higher: int, share: int) -> Setting:

@@ -23,7 +23,7 @@ from secretballot.ensemble._public_rows import (
 )
 from secretballot.ensemble._target import Target, target_of_data, target_of_parties
 from secretballot.ensemble.advice import chosen_rows
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.tables._frames import check_names, column_names
 from secretballot.tables._labels import check_targets, encode
 from secretballot.tables._levels import Levels, check_levels
@@ -53,7 +53,7 @@ class FitFacts:
     """Public facts of a fit, on which its guarantee rests."""
 
     target: Target
-    plan: Plan
+    assignment: Assignment
     split_by: str  # unit whose rows all go to one teacher: "row", "owner" or "party"
     n_people: int | None = None  # private rows, or owners; None for parties
     classes_learned: bool = False
@@ -65,7 +65,7 @@ class FitFacts:
     @property
     def ledger_note(self) -> dict[str, Any]:
         note: dict[str, Any] = {
-            "n_teachers": self.plan.n_teachers,
+            "n_teachers": self.assignment.n_teachers,
             "split_by": self.split_by,
             "classes_learned": self.classes_learned,
         }
@@ -80,7 +80,7 @@ class FitFacts:
         if self.is_copy:
             note["copy"] = True
         if self.levels is not None:
-            note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
+            note.update(self.levels.ledger_note, individualization=self.assignment.ledger_note)
         return note
 
 
@@ -114,7 +114,7 @@ class EnsembleData:
         """Return the positions of the rows of each teacher."""
         levels = None if self.facts.levels is None else self.facts.levels.of_row
         rows = OwnedRows(_num_samples(self.X), levels, self.owners)
-        return self.facts.plan.assign(rows, randomness)
+        return self.facts.assignment.assign(rows, randomness)
 
 
 class FitArguments(NamedTuple):
@@ -167,7 +167,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         levels = check_levels(budgets, n_rows, owners, ensemble.accountant)
     facts = FitFacts(
         target=target,
-        plan=choose_plan(ensemble, levels, n_people, pool, target),
+        assignment=choose_assignment(ensemble, levels, n_people, pool, target),
         split_by="row" if owners is None else "owner",
         n_people=n_people,
         classes_learned=classes_learned,
@@ -209,7 +209,7 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
         check_names([*features.get("feature_names_in_", ())], pool, "X_public")
     facts = FitFacts(
         target=target,
-        plan=Plan(len(parties)),
+        assignment=Assignment(len(parties)),
         split_by="party",
         classes_learned=classes_learned,
         public_may_be_private=declared_private(X_public),
@@ -219,31 +219,35 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
     )
 
 
-def choose_plan(
+def choose_assignment(
     ensemble: PrivateTeacherEnsemble,
     levels: Levels | None,
     n_people: int,
     X_public: Rows | None,
     target: Target,
-) -> Plan:
-    """Return the plan; teachers whose number is chosen have enough rows at each level."""
-    plan = _make_plan(ensemble, levels, choose_n_teachers(ensemble, n_people, X_public, target))
+) -> Assignment:
+    """Return the assignment; teachers whose number is chosen have enough rows at each level."""
+    assignment = _make_assignment(
+        ensemble, levels, choose_n_teachers(ensemble, n_people, X_public, target)
+    )
     if ensemble.n_teachers is None and X_public is not None:
         least = chosen_rows(target.n_classes)
-        while plan.n_equal > 1 and plan.rows_per_teacher(n_people) < least:
-            plan = _make_plan(ensemble, levels, plan.n_equal - 1)
-    return plan
+        while assignment.n_equal > 1 and assignment.rows_per_teacher(n_people) < least:
+            assignment = _make_assignment(ensemble, levels, assignment.n_equal - 1)
+    return assignment
 
 
-def _make_plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
+def _make_assignment(
+    ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int
+) -> Assignment:
     if ensemble.individualization is None:
-        return Plan(n_teachers)
+        return Assignment(n_teachers)
     if levels is None:
         raise ValueError(
             f"individualization={ensemble.individualization!r} needs budgets: pass fit(..., "
             "budgets=) the level of each row, one of the accountant's."
         )
-    return ensemble.individualization.plan(levels, n_teachers)
+    return ensemble.individualization.assignment(levels, n_teachers)
 
 
 def read_pool(

@@ -15,7 +15,7 @@ from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
     FitFacts,
-    choose_plan,
+    choose_assignment,
     prepare_parties,
     prepare_rows,
 )
@@ -27,7 +27,7 @@ from secretballot.ensemble._target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.measures._fit_price import FitPrice, price_of_fits
@@ -143,7 +143,7 @@ def _run(
             random_state=labelling.randomness.noise(check.NOISE_INDEX),
             note=data.facts.ledger_note,
         )
-    with progress.task("train teachers", data.facts.plan.n_teachers) as task:
+    with progress.task("train teachers", data.facts.assignment.n_teachers) as task:
         counting = labelling.counting(mechanism)
         tally = _train(ensemble, fitted, data, labelling.randomness, counting, task)
     if mechanism is not None:
@@ -195,7 +195,7 @@ def _train(
         votes = ask(data.parties, data.X_public, classes, counting, n_jobs)
     elif data.parts is not None:
         template = training_template(cast("Learner", ensemble.estimator))
-        stored = StoredTeachers.in_folder_of(data.parts.buckets, data.facts.plan.groups)
+        stored = StoredTeachers.in_folder_of(data.parts.buckets, data.facts.assignment.groups)
         fitted.teachers = stored
         votes = data.parts.train(
             template,
@@ -216,7 +216,7 @@ def _train(
         multilabel=data.target.multilabel,
         X=data.X_public if data.X_public is not None else data.X,
         public=data.X_public is not None,
-        n_rows=facts.plan.rows_per_teacher(facts.n_people or 0) if by_row else None,
+        n_rows=facts.assignment.rows_per_teacher(facts.n_people or 0) if by_row else None,
     )
     if data.parties is None and data.parts is None:
         fitted.teachers = [tally.trained[number] for number in sorted(tally.trained)]
@@ -327,7 +327,7 @@ def _ask(
         if isinstance(teachers, StoredTeachers):
             votes = teachers.ask(X, classes, counting)
         else:
-            votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.plan.groups)
+            votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.assignment.groups)
         tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
         tally.failures.check_any_success(multilabel=facts.target.multilabel, X=X)
     with progress.task("label rows") as task:
@@ -361,18 +361,18 @@ def price_run(
     else:
         n_people = n
     if is_parties(estimator):
-        facts = FitFacts(target=target, plan=Plan(len(estimator)), split_by="party")
+        facts = FitFacts(target=target, assignment=Assignment(len(estimator)), split_by="party")
     else:
-        plan = choose_plan(ensemble, levels, n_people, pool, target)
-        facts = FitFacts(target=target, plan=plan, split_by="row", n_people=n_people)
-    plan = facts.plan
+        assignment = choose_assignment(ensemble, levels, n_people, pool, target)
+        facts = FitFacts(target=target, assignment=assignment, split_by="row", n_people=n_people)
+    assignment = facts.assignment
     scope = accountant.scope(ensemble.epsilon)
     labelling = Labelling(facts, Randomness.from_seed(None), scope)
     check = PublicRowsCheck.of(ensemble, n_people, pool, scope)
     n_rows = _num_samples(pool)
-    sizes: dict[str, float] = {"n_teachers": plan.n_teachers, "n_public_rows": n_rows}
+    sizes: dict[str, float] = {"n_teachers": assignment.n_teachers, "n_public_rows": n_rows}
     if facts.n_people is not None:
-        sizes["n_rows_per_teacher"] = plan.rows_per_teacher(n_people)
+        sizes["n_rows_per_teacher"] = assignment.rows_per_teacher(n_people)
     expected, share = "", None
     problem = labelling.too_few_rows(ensemble)
     try:
@@ -386,7 +386,9 @@ def price_run(
         problem = problem or str(error)
     else:
         share = labelling.price(ensemble, mechanism, n_rows)
-        expected = expected_survival(mechanism, plan, target.n_columns, n_rows, facts.n_people)
+        expected = expected_survival(
+            mechanism, assignment, target.n_columns, n_rows, facts.n_people
+        )
         if mechanism.count_noise is not None:
             sizes["sigma"] = mechanism.count_noise
     return price_of_fits(

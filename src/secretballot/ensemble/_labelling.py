@@ -66,7 +66,7 @@ class Labelling:
         if silent or self.warned:
             return
         self.warned = True
-        if facts.plan.n_teachers == 1:
+        if facts.assignment.n_teachers == 1:
             warn(
                 "there is one teacher only: noise that hides its one ballot hides every answer. "
                 "Use many teachers (n_teachers=100)."
@@ -81,7 +81,7 @@ class Labelling:
         """Describe why labels of teachers with so few rows are not released; "" if they are."""
         if ensemble.mechanism is not None:
             return ""
-        return too_few_rows(self.facts.plan, self.facts.n_people, self.facts.target.n_classes)
+        return too_few_rows(self.facts.assignment, self.facts.n_people, self.facts.target.n_classes)
 
     def mechanism_for(
         self,
@@ -97,7 +97,7 @@ class Labelling:
         rows to be paid for, with a share of the remaining budget.
         """
         facts = self.facts
-        target, plan = facts.target, facts.plan
+        target, assignment = facts.target, facts.assignment
         n_columns, n_people = target.n_columns, facts.n_people
         accountant = ensemble._check_accountant()
         shared = isinstance(ensemble.reservation, Reservation)
@@ -111,17 +111,19 @@ class Labelling:
         votes_are_public = not shared and not count_is_private(accountant)
 
         def individualize(plain: Mechanism) -> Mechanism:
-            adapted = plan.individualize(plain, n_columns, self.n_begun, self.division)
+            adapted = assignment.individualize(plain, n_columns, self.n_begun, self.division)
             if votes_are_public:
-                adapted = adapted.with_public_votes(plan.n_teachers, n_columns)
+                adapted = adapted.with_public_votes(assignment.n_teachers, n_columns)
             return adapted
 
         if mechanism is not None:
-            check_mechanism(mechanism, target, plan, self.counting(mechanism), ensemble.estimator)
+            check_mechanism(
+                mechanism, target, assignment, self.counting(mechanism), ensemble.estimator
+            )
             check_charges(mechanism, accountant.levels, n_columns, n_queries)
             adapted = individualize(mechanism)
             warn_noise(
-                adapted, plan, n_columns, n_queries, n_people, learns=learns, n_later=n_later
+                adapted, assignment, n_columns, n_queries, n_people, learns=learns, n_later=n_later
             )
             self.plain_mechanism = mechanism
             return adapted
@@ -131,7 +133,7 @@ class Labelling:
 
         def make(sigma: float) -> Mechanism:
             sigmas.append(sigma)
-            return individualize(default_vote(target, sigma, plan.n_equal))
+            return individualize(default_vote(target, sigma, assignment.n_equal))
 
         calibrated: Mechanism = accountant.calibrate(
             make, n_queries + n_later, n_columns=n_columns, scope=self.scope, share=share
@@ -141,7 +143,7 @@ class Labelling:
         check_noise(
             make,
             sigma,
-            plan,
+            assignment,
             n_columns,
             n_queries,
             n_people,
@@ -153,8 +155,8 @@ class Labelling:
         if not in_fit and ensemble.reservation is None and not withhold:
             price = accountant.price(calibrated, n_queries, n_columns=n_columns, scope=self.scope)
             price_share = max(by_level(price).values())
-            warn_costly_rows(make, sigma, plan, n_columns, n_queries, price_share)
-        self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
+            warn_costly_rows(make, sigma, assignment, n_columns, n_queries, price_share)
+        self.plain_mechanism = default_vote(target, sigma, assignment.n_equal)
         return calibrated
 
     def check_affordable(self, ensemble: PrivateTeacherEnsemble, mechanism: Mechanism) -> None:
@@ -184,7 +186,11 @@ class Labelling:
     @property
     def division(self) -> str:
         """Public name of the division of this fit's rows among the teachers."""
-        facts = [self.randomness.partition_digest, self.facts.n_people, self.facts.plan.n_teachers]
+        facts = [
+            self.randomness.partition_digest,
+            self.facts.n_people,
+            self.facts.assignment.n_teachers,
+        ]
         fit = None if self.scope is None else self.scope.id
         return sha256(json.dumps([fit, *facts]).encode()).hexdigest()[:32]
 
@@ -240,7 +246,7 @@ class Labelling:
         in_fit: bool = False,
     ) -> PrivateLabels:
         """Release labels in order while the budget lasts; warn if it ends before the last row."""
-        counts = self.facts.plan.add_up(votes, mechanism, self.counting(mechanism))
+        counts = self.facts.assignment.add_up(votes, mechanism, self.counting(mechanism))
         n_rows, accountant = len(counts), ensemble._check_accountant()
         reservation = self._reservation_for(ensemble, mechanism, n_rows, in_fit)
         if reservation is not None:

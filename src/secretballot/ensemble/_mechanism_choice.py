@@ -16,7 +16,7 @@ from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._learners import learners_of
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.advice import fallback_n_teachers, recommended_n_teachers
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.ledger._budget import LevelBudget
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
@@ -41,7 +41,7 @@ def default_vote(target: Target, sigma: float, n_votes: float) -> GNMax | Binary
 def choose_n_teachers(
     ensemble: PrivateTeacherEnsemble, n_people: int, X_public: Rows | None, target: Target
 ) -> int:
-    """Return ``n_teachers``; None is chosen from public numbers alone. See also `choose_plan`."""
+    """Return ``n_teachers``; None is chosen from public numbers. See `choose_assignment`."""
     if ensemble.n_teachers is not None:
         return int(ensemble.n_teachers)
     if X_public is None or ensemble.accountant is None:
@@ -87,15 +87,15 @@ def check_votes_on(mechanism: Mechanism, target: Target) -> None:
 def check_mechanism(
     mechanism: Mechanism,
     target: Target,
-    plan: Plan,
+    assignment: Assignment,
     counting: Counting,
     estimator: Learner | Sequence[Teacher],
 ) -> None:
     check_votes_on(mechanism, target)
-    if mechanism.expected_votes not in (None, plan.n_equal):
+    if mechanism.expected_votes not in (None, assignment.n_equal):
         raise ValueError(
             f"mechanism={mechanism!r} counts on n_votes={mechanism.expected_votes:g} ballots, and "
-            f"n_teachers={plan.n_equal} cast them; give it their number."
+            f"n_teachers={assignment.n_equal} cast them; give it their number."
         )
     if counting.ballot_threshold is None:
         return

@@ -392,7 +392,7 @@ class PrivateTeacherEnsemble(
             self._labelling, schema = fitted.labelling, fitted.data.schema
             self._row_schema = None if schema is None else replace(schema, fitted=True)
             self.classes_ = fitted.data.target.classes
-            self.n_teachers_ = fitted.data.facts.plan.n_teachers
+            self.n_teachers_ = fitted.data.facts.assignment.n_teachers
             self.__dict__.update(fitted.data.features)
         if fitted.public_rows_check is not None:
             self.public_rows_check_ = fitted.public_rows_check

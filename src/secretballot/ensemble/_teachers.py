@@ -108,7 +108,11 @@ def train_teachers(
     n_jobs: int | None,
 ) -> Iterator[BatchVotes]:
     """Train all teachers in batches; a worker gets the rows of its shards only."""
-    rows_of, groups, classes = data.shards(randomness), data.facts.plan.groups, data.target.classes
+    rows_of, groups, classes = (
+        data.shards(randomness),
+        data.facts.assignment.groups,
+        data.target.classes,
+    )
     tasks = (
         (
             estimator,

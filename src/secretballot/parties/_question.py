@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.ensemble._target import Target, as_target
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.mechanisms._noisy_max import GNMax, SkellamMax
@@ -144,8 +144,8 @@ def drawn_centrally(mechanism: Mechanism) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class BallotPlan(Plan):
-    """Plan of a vote of parties, with a weight of each ballot."""
+class BallotPlan(Assignment):
+    """Assignment of a vote of parties, with a weight of each ballot."""
 
     weights: Mapping[str, float]
 

@@ -13,7 +13,7 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant, Priv
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice import check_noise, warn_noise
 from secretballot.ensemble.advice._survival import MIN_SURVIVAL, evidence, is_useful, survival
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -29,7 +29,7 @@ def private():
 
 
 def test_survival_of_a_unanimous_vote():
-    votes = Plan(10)
+    votes = Assignment(10)
     assert survival(GNMax(sigma=8), votes, 2, 3) == pytest.approx(ndtr(10 / (8 * np.sqrt(2))))
     threshold = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7)
     both = ndtr(3 / 5) * survival(GNMax(sigma=8), votes, 2, 3)
@@ -49,11 +49,11 @@ def test_survival_of_a_label_with_ballots_clipped_below_one(tau, ahead):
     """All absent is not the hardest: a present label has 10 tau of 10 votes."""
     mechanism = TauVoting(sigma=2, n_votes=10, tau=tau)
     expected = ndtr(ahead / (2 * np.sqrt(2)))
-    assert survival(mechanism, Plan(10), 6, 3) == pytest.approx(expected)
+    assert survival(mechanism, Assignment(10), 6, 3) == pytest.approx(expected)
 
 
 def test_survival_of_next_to_no_noise():
-    assert survival(GNMax(sigma=1e-9), Plan(10), 3, 30) == pytest.approx(1)
+    assert survival(GNMax(sigma=1e-9), Assignment(10), 3, 30) == pytest.approx(1)
 
 
 @pytest.mark.filterwarnings("ignore:X_public=None. this fit")
@@ -72,8 +72,8 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
         r"sigma=([\d.]+), .* Use some (\d+) teachers, or about (\d+) rows, or about ([\d.]+) times"
     )
     sigma, teachers, rows, times = map(float, re.search(said, str(refused.value)).groups())
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= MIN_SURVIVAL
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < MIN_SURVIVAL
+    assert survival(GNMax(sigma=sigma), Assignment(int(teachers)), 2, 30) >= MIN_SURVIVAL
+    assert survival(GNMax(sigma=sigma), Assignment(int(teachers) - 2), 2, 30) < MIN_SURVIVAL
     for better in (
         {"X_public": public[0][: int(rows)]},
         {"accountant": PrivacyAccountant(times, 1e-5), "X_public": public[0]},
@@ -130,7 +130,7 @@ def test_noise_that_drowns_individual_budgets_is_refused(private, public, indivi
 
 def test_many_noisy_labels_are_useful_to_a_student():
     # 400 rows and 100 teachers at sigma 150: a unanimous vote wins with .68.
-    votes, noisy = Plan(100), GNMax(sigma=150)
+    votes, noisy = Assignment(100), GNMax(sigma=150)
     assert 0.6 < survival(noisy, votes, 2, 400) < MIN_SURVIVAL
     assert is_useful(noisy, votes, 2, 400, learns=True)
     assert not is_useful(noisy, votes, 2, 400, learns=False)
@@ -170,23 +170,23 @@ def test_a_pool_with_drowned_single_labels_is_labelled_for_a_student(private):
         accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
         check_public_rows=False,
     ).fit(*private, X_public=pool)
-    assert survival(ensemble.mechanism_, Plan(40), 2, 120) < MIN_SURVIVAL
+    assert survival(ensemble.mechanism_, Assignment(40), 2, 120) < MIN_SURVIVAL
     assert ensemble.n_answered_ == 120
 
 
 @pytest.mark.parametrize(("sigma", "drowned"), [(119, True), (60, False)])
 def test_drowned_ballots_on_several_labels_are_warned_of(sigma, drowned):
     # 119 on 100 ballots: a unanimous label is answered rightly with .72.
-    mechanism, plan = BinaryVoting(sigma=sigma, n_votes=100), Plan(100)
-    assert is_useful(mechanism, plan, 22, 400, learns=True)
+    mechanism, assignment = BinaryVoting(sigma=sigma, n_votes=100), Assignment(100)
+    assert is_useful(mechanism, assignment, 22, 400, learns=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_noise(mechanism, plan, 22, 400, learns=True)
+        warn_noise(mechanism, assignment, 22, 400, learns=True)
         for withhold in (False, True):
             check_noise(
                 lambda sigma: mechanism,
                 sigma,
-                plan,
+                assignment,
                 22,
                 400,
                 learns=True,

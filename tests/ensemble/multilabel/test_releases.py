@@ -39,7 +39,7 @@ from secretballot.ensemble import (
     Weighting,
 )
 from secretballot.ensemble.advice._survival import survival
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, StableTopK, TauVoting
 from secretballot.testing import for_sklearn
 
@@ -121,7 +121,7 @@ def test_noise_that_drowns_even_unanimous_labels_is_refused():
 
 
 def test_survival_of_unanimous_labels():
-    plan, rng = Plan(10), np.random.default_rng(0)
+    assignment, rng = Assignment(10), np.random.default_rng(0)
     for mechanism in (
         BinaryVoting(sigma=5.0, n_votes=10),
         BinaryVoting(sigma=5.0, n_votes=10, threshold=8, sigma_threshold=4.0),
@@ -143,7 +143,7 @@ def test_survival_of_unanimous_labels():
         together = isinstance(mechanism, PowersetVoting)
         seen = (drawn == 0).all(axis=1).mean() if together else (drawn[:, 0] == 0).mean()
         # Six standard errors, for eight mechanisms: 2e-8.
-        assert abs(survival(mechanism, plan, n_labels, 3) - seen) < 6 * 0.5 / 200
+        assert abs(survival(mechanism, assignment, n_labels, 3) - seen) < 6 * 0.5 / 200
 
 
 LEVELS = np.where(np.arange(len(X)) % 10 < 7, "strict", "generous")
@@ -177,15 +177,15 @@ def test_turns_leave_out_ballots_evenly():
     accountant = PrivacyAccountant({"strict": 1.0, "generous": 4.0}, 1e-5, order="renyi")
     ensemble = ensemble_of(individualization=Vanishing(), accountant=accountant, student=None)
     quietly(ensemble.fit, X, Y, budgets=LEVELS)
-    plan = ensemble._labelling.facts.plan
-    groups = list(zip(*np.unique(plan.groups, return_counts=True), strict=True))
+    assignment = ensemble._labelling.facts.assignment
+    groups = list(zip(*np.unique(assignment.groups, return_counts=True), strict=True))
     # Ballots on 99 labels: none is longer than 1, but half for each label is.
-    short = plan.individualize(TauVoting(sigma=1.0, n_votes=10, tau=1.0), 99)
+    short = assignment.individualize(TauVoting(sigma=1.0, n_votes=10, tau=1.0), 99)
     one_label = {group: n * np.eye(1, 99).repeat(20, axis=0) for group, n in groups}
-    short.check_counts(plan.add_up(one_label, short, short.counting(99)))
-    mechanism = plan.individualize(MECHANISMS["binary"], N_LABELS)
+    short.check_counts(assignment.add_up(one_label, short, short.counting(99)))
+    mechanism = assignment.individualize(MECHANISMS["binary"], N_LABELS)
     votes = {group: np.repeat([[0, n, n]], 20, axis=0) for group, n in groups}
-    counts = plan.add_up(votes, mechanism, mechanism.counting(N_LABELS))
+    counts = assignment.add_up(votes, mechanism, mechanism.counting(N_LABELS))
     n_votes = mechanism.mechanism.n_votes
     assert counts[:, 0] + counts[:, 1] == pytest.approx(n_votes)
     missing = counts[:, 0] * 2
@@ -193,7 +193,7 @@ def test_turns_leave_out_ballots_evenly():
     assert missing.max() > 0  # else nothing was tested
     mechanism.check_counts(counts)
     # With a threshold too, though on average no whole number of ballots is there.
-    plan.individualize(MECHANISMS["with a threshold"], N_LABELS).check_counts(counts)
+    assignment.individualize(MECHANISMS["with a threshold"], N_LABELS).check_counts(counts)
 
 
 def test_a_reservation_is_drawn_from():

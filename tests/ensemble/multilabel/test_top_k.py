@@ -7,7 +7,7 @@ from tests.ensemble.multilabel._rows import POOL, TRUTH, X, Y, ensemble_of
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import survival
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms import ExponentialTopK, RoundRobin, StableTopK
 
 #: With this noise the test asks for a gap of about 5 of 10 votes.
@@ -87,7 +87,7 @@ def test_mechanisms_that_undercharge_are_refused(parameters, message):
 def test_survival_of_a_unanimous_set():
     rng = np.random.default_rng(0)
     mechanism = StableTopK(rho=1.0, delta_t=1e-6, n_votes=10, choice_share=0.3)
-    expected = survival(mechanism, Plan(10), 3, 5)
+    expected = survival(mechanism, Assignment(10), 3, 5)
     drawn = mechanism.sample(np.tile([[10.0, 10.0, 0.0]], (20_000, 1)), rng)
     assert 0.05 < expected < 0.95
     # Another size is chosen now and then, and hardly ever released.
@@ -96,4 +96,4 @@ def test_survival_of_a_unanimous_set():
     # Six standard deviations of 20,000 tries.
     assert (drawn[:, 0] >= 0).mean() == pytest.approx(expected * right, abs=0.022)
     for other in (StableTopK(rho=3.0, delta_t=1e-6, k=2), ExponentialTopK(rho=3.0, k=2)):
-        assert survival(other, Plan(10), 3, 5) is None
+        assert survival(other, Assignment(10), 3, 5) is None

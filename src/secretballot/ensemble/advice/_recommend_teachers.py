@@ -15,7 +15,7 @@ from secretballot.ensemble.advice._survival import (
 )
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.ensemble.advice._teacher_rows import chosen_rows, too_few_rows
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms._noisy_max import GNMax
 
 #: Numbers of teachers to compare, and divisors of the number of public rows.
@@ -171,7 +171,7 @@ def _reason(
         f"survives the noise with probability {unanimous:.2f}; if three quarters agree, with "
         f"{three_quarters:.2f}."
     )
-    if problem := too_few_rows(Plan(chosen.n_teachers), n_private, n_classes):
+    if problem := too_few_rows(Assignment(chosen.n_teachers), n_private, n_classes):
         return f"{text} A fit would be refused: {problem}"
     if chosen.evidence < MIN_EVIDENCE:
         needed = math.ceil(chosen.n_teachers * MIN_EVIDENCE / chosen.evidence)

@@ -18,7 +18,7 @@ from secretballot.costs._exact_max import level_quadrature, max_log_probabilitie
 from secretballot.costs._law import Law, Move, NoisyBit, NoisyMax, Step
 from secretballot.costs._selection import StableTest
 from secretballot.ensemble.advice._teacher_rows import least_rows
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import CountLabels
 
@@ -56,7 +56,7 @@ _MARGIN = 1.1
 def check_noise(
     make: Callable[[float], Mechanism],
     sigma: float,
-    plan: Plan,
+    assignment: Assignment,
     n_columns: int,
     n_rows: int,
     n_people: int | None = None,
@@ -78,20 +78,20 @@ def check_noise(
     learns_all = learns and not n_later
 
     def suffices(noise: float) -> bool:
-        return is_useful(make(noise), plan, n_columns, n_rows, learns=learns_all)
+        return is_useful(make(noise), assignment, n_columns, n_rows, learns=learns_all)
 
     if suffices(sigma):
         if not withhold:
-            _warn_drowned_labels(make(sigma), plan, n_columns, n_rows, n_people)
+            _warn_drowned_labels(make(sigma), assignment, n_columns, n_rows, n_people)
             if learns:
                 class_remedies = partial(
-                    _class_remedies, make, sigma, plan, n_columns, n_rows, epsilon_factor
+                    _class_remedies, make, sigma, assignment, n_columns, n_rows, epsilon_factor
                 )
                 _warn_drowned_classes(
-                    make(sigma), plan, n_columns, n_rows, n_people, class_remedies
+                    make(sigma), assignment, n_columns, n_rows, n_people, class_remedies
                 )
         return
-    teachers, n_paid = _voters_text(plan, n_people, voters), n_rows + n_later
+    teachers, n_paid = _voters_text(assignment, n_people, voters), n_rows + n_later
     if withhold:
         raise BudgetExceededError(
             f"the noise at which {n_paid} rows fit what may be spent would drown them: even if all "
@@ -102,7 +102,7 @@ def check_noise(
         )
     factor = _noise_factor(suffices, sigma)
     remedies = []
-    n_more = math.ceil(plan.n_teachers * factor)
+    n_more = math.ceil(assignment.n_teachers * factor)
     mechanism = make(sigma)
     least = least_rows(2 if mechanism.multilabel else n_columns)
     if n_people is None or n_people // n_more >= least:
@@ -122,7 +122,7 @@ def check_noise(
         else "a student can learn from many labels that are seldom right"
     )
     advice = (
-        f" (mechanism={_vote(mechanism, plan)}sigma={sigma:.4g}) insists: {insists}). "
+        f" (mechanism={_vote(mechanism, assignment)}sigma={sigma:.4g}) insists: {insists}). "
         "recommend_teachers(...) compares numbers of teachers and rows."
     )
     if voters != "teachers":
@@ -130,15 +130,15 @@ def check_noise(
     raise BudgetExceededError(
         f"the noise at which {n_paid} rows fit what may be spent, sigma={sigma:.4g}, would drown "
         f"them: even if all {teachers} agree, a label would win with probability "
-        f"{survival(mechanism, plan, n_columns, n_rows):.2g} only. Nothing was released or spent. "
-        f"Use {', or '.join(remedies)}{advice}"
+        f"{survival(mechanism, assignment, n_columns, n_rows):.2g} only. Nothing was released or "
+        f"spent. Use {', or '.join(remedies)}{advice}"
     )
 
 
 def warn_costly_rows(
     make: Callable[[float], Mechanism],
     sigma: float,
-    plan: Plan,
+    assignment: Assignment,
     n_columns: int,
     n_rows: int,
     share: float,
@@ -150,23 +150,23 @@ def warn_costly_rows(
     if share < _LARGE_PART:
         return
     plentiful = make(_MORE_NOISE * sigma)
-    probability = survival(plentiful, plan, n_columns, n_rows)
+    probability = survival(plentiful, assignment, n_columns, n_rows)
     if probability is None or probability < _SURE:
         return
     warn(
         f"predict_private takes {share:.0%} of the whole budget for {n_rows:,} row(s): all that "
         "the fit may spend, as no amount of noise is given. With "
         f"{_MORE_NOISE:g} times the noise they take some {share / _MORE_NOISE**2:.1%}, and a label "
-        f"on which all {plan.n_teachers} teachers agree is still right with probability "
-        f"{probability:.3g}. Pass mechanism={_vote(plentiful, plan)}sigma="
+        f"on which all {assignment.n_teachers} teachers agree is still right with probability "
+        f"{probability:.3g}. Pass mechanism={_vote(plentiful, assignment)}sigma="
         f"{_MORE_NOISE * sigma:.4g}), or, if more rows follow, reservation=n, the number of all "
         "rows, which are paid for together."
     )
 
 
-def _vote(mechanism: Mechanism, plan: Plan) -> str:
+def _vote(mechanism: Mechanism, assignment: Assignment) -> str:
     """Return the beginning of the default mechanism's call."""
-    return f"BinaryVoting(n_votes={plan.n_equal}, " if mechanism.multilabel else "GNMax("
+    return f"BinaryVoting(n_votes={assignment.n_equal}, " if mechanism.multilabel else "GNMax("
 
 
 def _noise_factor(suffices: Callable[[float], bool], sigma: float) -> float:
@@ -180,7 +180,7 @@ def _noise_factor(suffices: Callable[[float], bool], sigma: float) -> float:
 
 def warn_noise(
     mechanism: Mechanism,
-    plan: Plan,
+    assignment: Assignment,
     n_columns: int,
     n_rows: int,
     n_people: int | None = None,
@@ -190,41 +190,45 @@ def warn_noise(
     voters: str = "teachers",
 ) -> None:
     """Warn of a mechanism, passed as a parameter, that drowns even unanimous votes."""
-    if is_useful(mechanism, plan, n_columns, n_rows, learns=learns and not n_later):
-        _warn_drowned_labels(mechanism, plan, n_columns, n_rows, n_people)
+    if is_useful(mechanism, assignment, n_columns, n_rows, learns=learns and not n_later):
+        _warn_drowned_labels(mechanism, assignment, n_columns, n_rows, n_people)
         if learns:
             remedies = ["less noise", "more teachers"]
-            _warn_drowned_classes(mechanism, plan, n_columns, n_rows, n_people, lambda: remedies)
+            _warn_drowned_classes(
+                mechanism, assignment, n_columns, n_rows, n_people, lambda: remedies
+            )
     else:
-        probability = survival(mechanism, plan, n_columns, n_rows)
+        probability = survival(mechanism, assignment, n_columns, n_rows)
         warn(
             f"mechanism={mechanism!r} would answer, and rightly, with probability "
-            f"{probability:.2g} only, even if all {_voters_text(plan, n_people, voters)} agree. "
-            f"Use less noise, a lower threshold if there is one, or more {voters}."
+            f"{probability:.2g} only, even if all {_voters_text(assignment, n_people, voters)} "
+            f"agree. Use less noise, a lower threshold if there is one, or more {voters}."
         )
 
 
 def _warn_drowned_labels(
-    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, n_people: int | None
+    mechanism: Mechanism, assignment: Assignment, n_columns: int, n_rows: int, n_people: int | None
 ) -> None:
     """Warn of several labels whose unanimous votes are drowned, though a student may learn.
 
     Its evidence is that of unanimous ballots, and ballots on several labels seldom are.
     """
-    probability = survival(mechanism, plan, n_columns, n_rows) if mechanism.multilabel else None
+    probability = (
+        survival(mechanism, assignment, n_columns, n_rows) if mechanism.multilabel else None
+    )
     if probability is not None and probability < MIN_SURVIVAL:
         warn(
             f"noise drowns the ballots on {n_columns} labels: if all "
-            f"{_voters_text(plan, n_people)} agree, a label is answered rightly with probability "
-            f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
-            "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
+            f"{_voters_text(assignment, n_people)} agree, a label is answered rightly with "
+            f"probability {probability:.2g} only, and teachers seldom agree on rare labels. A student "
+            "may learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
             "which learns several labels from one ballot a row."
         )
 
 
 def _warn_drowned_classes(
     mechanism: Mechanism,
-    plan: Plan,
+    assignment: Assignment,
     n_classes: int,
     n_rows: int,
     n_people: int | None,
@@ -239,12 +243,12 @@ def _warn_drowned_classes(
             f"from their labels: give at least {least} (some hundred are better)."
         )
         return
-    probability = survival(mechanism, plan, n_classes, n_rows)
+    probability = survival(mechanism, assignment, n_classes, n_rows)
     if not _is_drowned(probability, n_classes, n_rows):
         return
     warn(
         f"a student would learn little of {n_classes} classes from {n_rows:,} noisy labels: even "
-        f"if all {_voters_text(plan, n_people)} agree, a label survives the noise with "
+        f"if all {_voters_text(assignment, n_people)} agree, a label survives the noise with "
         f"probability {probability:.2g} only. Use PrivateLogisticRegression, which has no teachers "
         f"(for tables), or {', or '.join(remedies())}."
     )
@@ -260,7 +264,7 @@ def _is_drowned(probability: float | None, n_classes: int, n_rows: int) -> bool:
 def _class_remedies(
     make: Callable[[float], Mechanism],
     sigma: float,
-    plan: Plan,
+    assignment: Assignment,
     n_classes: int,
     n_rows: int,
     epsilon_factor: Callable[[float], float],
@@ -268,7 +272,9 @@ def _class_remedies(
     """Return the numbers at which unanimous votes would no longer be drowned."""
 
     def suffices(noise: float, n_rows: int) -> bool:
-        return not _is_drowned(survival(make(noise), plan, n_classes, n_rows), n_classes, n_rows)
+        return not _is_drowned(
+            survival(make(noise), assignment, n_classes, n_rows), n_classes, n_rows
+        )
 
     factor = _noise_factor(partial(suffices, n_rows=n_rows), sigma)
     remedies = [f"about {epsilon_factor(factor * _MARGIN):g} times the epsilon"]
@@ -291,10 +297,10 @@ def class_signal(probability: float, n_classes: int, n_rows: int) -> float:
 
 
 def is_useful(
-    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, *, learns: bool
+    mechanism: Mechanism, assignment: Assignment, n_columns: int, n_rows: int, *, learns: bool
 ) -> bool:
     """Return True if unanimous votes survive or teach a student enough; also if unknown."""
-    probability = survival(mechanism, plan, n_columns, n_rows)
+    probability = survival(mechanism, assignment, n_columns, n_rows)
     if probability is None or probability >= MIN_SURVIVAL:
         return True
     chance = 1 / 2 if mechanism.multilabel else 1 / n_columns
@@ -310,17 +316,19 @@ def evidence(probability: float, n_rows: int, chance: float) -> float:
     return float(math.sqrt(n_rows) * (ndtri(min(probability, 1 - 1e-16)) - ndtri(chance)))
 
 
-def survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> float | None:
+def survival(
+    mechanism: Mechanism, assignment: Assignment, n_columns: int, n_rows: int
+) -> float | None:
     """Compute the probability that a unanimous vote is answered correctly; None if unknown.
 
     It is exact. All ballots are on one class, or call all labels absent: then it is the probability
     of the first label, or of all if they are voted on together. Where ballots are clipped to less
     than one label, it is that of a label which all ballots name.
     """
-    counts, per_label = _unanimous_counts(mechanism, plan, n_columns, min(n_rows, _ROUND))
+    counts, per_label = _unanimous_counts(mechanism, assignment, n_columns, min(n_rows, _ROUND))
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     if not state:
-        return _stable_set_probability(law, plan.n_equal)
+        return _stable_set_probability(law, assignment.n_equal)
     answered = np.ones(len(counts))
     for step in law[: len(law) // n_columns] if per_label else law:
         probability = _correct_probability(step.move, step, state[step.name])
@@ -331,24 +339,24 @@ def survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> f
 
 
 def expected_survival(
-    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, n_people: int | None
+    mechanism: Mechanism, assignment: Assignment, n_columns: int, n_rows: int, n_people: int | None
 ) -> str:
     """Describe the probability that unanimous votes survive the noise; "" if it is unknown."""
-    probability = survival(mechanism, plan, n_columns, n_rows)
+    probability = survival(mechanism, assignment, n_columns, n_rows)
     if probability is None:
         return ""
     return (
-        f"If all {_voters_text(plan, n_people)} agree, a label survives the noise with "
+        f"If all {_voters_text(assignment, n_people)} agree, a label survives the noise with "
         f"probability {probability:.2f}. How often teachers agree, and are right, is not known "
         "beforehand."
     )
 
 
-def _voters_text(plan: Plan, n_people: int | None, voters: str = "teachers") -> str:
-    text = f"{plan.n_teachers:,} {voters}"
+def _voters_text(assignment: Assignment, n_people: int | None, voters: str = "teachers") -> str:
+    text = f"{assignment.n_teachers:,} {voters}"
     if n_people is None:
         return text
-    return f"{text} (of {plan.rows_per_teacher(n_people):,} rows)"
+    return f"{text} (of {assignment.rows_per_teacher(n_people):,} rows)"
 
 
 @singledispatch
@@ -406,18 +414,18 @@ def _stable_set_probability(law: Law, n_votes: float) -> float | None:
 
 
 def _unanimous_counts(
-    mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int
+    mechanism: Mechanism, assignment: Assignment, n_columns: int, n_rows: int
 ) -> tuple[Any, bool]:
     """Return counts of unanimous rows, and whether the law has separate steps for each label."""
     counting = mechanism.counting(n_columns)
     shape = (n_rows, n_columns) if mechanism.multilabel else n_rows
     ballots = np.zeros(shape, dtype=np.intp)
     votes = {}
-    for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True):
+    for group, n_teachers in zip(*np.unique(assignment.groups, return_counts=True), strict=True):
         votes[group] = counting.begin(ballots, n_teachers)
         for _ in range(n_teachers - 1):
             votes[group] = counting.add(votes[group], ballots)
-    counts = plan.add_up(votes, mechanism, counting)
+    counts = assignment.add_up(votes, mechanism, counting)
     if counts.dtype.names is not None:
         return counts, False
     return np.unique(counts.astype(float), axis=0), isinstance(counting, CountLabels)

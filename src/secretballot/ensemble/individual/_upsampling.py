@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secretballot._base._numbers import check_integer
 from secretballot.ensemble._partition import Shards, SplitRows
-from secretballot.ensemble.individual._plan import Individualization, Plan
+from secretballot.ensemble.individual._assignment import Assignment, Individualization
 from secretballot.mechanisms._base import Mechanism
 from secretballot.tables._levels import Levels, affordable
 from secretballot.tables._randomness import Randomness
@@ -71,11 +71,11 @@ class Upsampling(Individualization):
     copies: Mapping[str, int] | None = None
     max_copies: int = 8
 
-    def plan(self, levels: Levels, n_teachers: int) -> Plan:
+    def assignment(self, levels: Levels, n_teachers: int) -> Assignment:
         """Choose the copies of each level, and with them the number of teachers."""
         copies = self._choose(levels)
         if copies.max() == copies.min():
-            return Plan(n_teachers)
+            return Assignment(n_teachers)
         growth = float((copies * levels.people).sum() / levels.people.sum())
         grown = round(n_teachers * growth)
         if copies.max() > grown:
@@ -83,7 +83,7 @@ class Upsampling(Individualization):
                 f"n_teachers={n_teachers} grow to {grown}, fewer than the {copies.max()} copies of "
                 "a row; use more teachers, or fewer copies (max_copies)."
             )
-        return _UpsamplingPlan(grown, n_teachers, levels, tuple(copies.tolist()))
+        return _UpsamplingAssignment(grown, n_teachers, levels, tuple(copies.tolist()))
 
     def _choose(self, levels: Levels) -> NDArray[np.intp]:
         if self.copies is not None:
@@ -109,8 +109,8 @@ class Upsampling(Individualization):
 
 
 @dataclass(frozen=True)
-class _UpsamplingPlan(Plan):
-    """Plan with more teachers, and with several teachers for rows of some levels."""
+class _UpsamplingAssignment(Assignment):
+    """Assignment with more teachers, and with several teachers for rows of some levels."""
 
     n_plain: int
     levels: Levels

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from secretballot.costs._groups import GROUP_SEPARATOR
 from secretballot.ensemble._votes import Votes
-from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.ensemble.individual._weighting import OneLevelPlan, merge_small_levels
+from secretballot.ensemble.individual._assignment import Assignment, Individualization
+from secretballot.ensemble.individual._weighting import OneLevelAssignment, merge_small_levels
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.mechanisms._round_robin import RoundRobin
@@ -56,18 +56,18 @@ class Vanishing(Individualization):
     Vanishing()
     """
 
-    def plan(self, levels: Levels, n_teachers: int) -> Plan:
+    def assignment(self, levels: Levels, n_teachers: int) -> Assignment:
         """Divide the teachers among the levels, and choose the turns of each."""
         merged = merge_small_levels(levels, n_teachers)
-        full_time = OneLevelPlan(n_teachers, levels, merged)
+        full_time = OneLevelAssignment(n_teachers, levels, merged)
         choices = affordable(full_time.rates, np.array(_TURNS, dtype=float), power=1)
         voters = choices @ full_time.n_per_kind
         answers = voters**2 * (full_time.rates / choices).min(axis=1)
         best = choices[np.argmax(answers)]
         turns = tuple(Fraction(share).limit_denominator(_MAX_PARTS) for share in best.tolist())
         if set(turns) == {Fraction(1)} and len(full_time.kinds) == 1:
-            return Plan(n_teachers)
-        return _VanishingPlan(n_teachers, levels, merged, turns)
+            return Assignment(n_teachers)
+        return _VanishingAssignment(n_teachers, levels, merged, turns)
 
 
 def _group(level: str, part: int, n_parts: int) -> str:
@@ -76,7 +76,7 @@ def _group(level: str, part: int, n_parts: int) -> str:
 
 
 @dataclass(frozen=True)
-class _VanishingPlan(OneLevelPlan):
+class _VanishingAssignment(OneLevelAssignment):
     turns: tuple[Fraction, ...]  # share of the votes, per kind of teacher
 
     @property

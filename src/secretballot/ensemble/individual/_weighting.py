@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.ensemble._partition import Shards, SplitRows
-from secretballot.ensemble.individual._plan import Individualization, Plan
+from secretballot.ensemble.individual._assignment import Assignment, Individualization
 from secretballot.mechanisms._base import Mechanism
 from secretballot.tables._levels import Levels
 from secretballot.tables._randomness import Randomness
@@ -57,14 +57,14 @@ class Weighting(Individualization):
 
     balance: bool = True
 
-    def plan(self, levels: Levels, n_teachers: int) -> Plan:
+    def assignment(self, levels: Levels, n_teachers: int) -> Assignment:
         """Divide the teachers among the levels."""
         if not isinstance(self.balance, bool | np.bool_):
             raise ValueError(f"balance={self.balance!r} must be True or False.")
         merged = merge_small_levels(levels, n_teachers)
         if len(set(merged)) == 1:
-            return Plan(n_teachers)
-        return _WeightingPlan(n_teachers, levels, merged, balance=bool(self.balance))
+            return Assignment(n_teachers)
+        return _WeightingAssignment(n_teachers, levels, merged, balance=bool(self.balance))
 
 
 def merge_small_levels(levels: Levels, n_teachers: int) -> tuple[int, ...]:
@@ -101,8 +101,8 @@ def largest_remainder(shares: NDArray[Any], total: int) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class OneLevelPlan(Plan):
-    """Plan in which each teacher has rows of one level, or of merged levels."""
+class OneLevelAssignment(Assignment):
+    """Assignment in which each teacher has rows of one level, or of merged levels."""
 
     levels: Levels
     merged: tuple[int, ...]
@@ -147,7 +147,7 @@ class OneLevelPlan(Plan):
 
 
 @dataclass(frozen=True)
-class _WeightingPlan(OneLevelPlan):
+class _WeightingAssignment(OneLevelAssignment):
     balance: bool
 
     @property

@@ -14,13 +14,13 @@ from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
     FitFacts,
-    choose_plan,
+    choose_assignment,
     read_pool,
 )
 from secretballot.ensemble._partition import HashedRows, Shards, check_n_teachers, hash_key
 from secretballot.ensemble._public_rows import features_of
 from secretballot.ensemble._target import declared_target
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.ensemble.parts._part_shards import PartShards, ShardReader
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._exchange import Division, OwnerHashes
@@ -71,21 +71,21 @@ def prepare_parts(
     key = hash_key(randomness.partition())
     n_owners, levels = 0, None
     if ensemble.n_teachers is None or parts.budgets is not None:
-        # The plan needs the numbers of owners, and rows are exchanged by the plan.
+        # The assignment needs the numbers of owners, and rows are exchanged by the assignment.
         n_owners, levels = _count_owners(parts, key, ensemble.accountant)
         check_n_teachers(ensemble.n_teachers or 1, n_owners, f"{parts.n_parts} parts")
-    plan = choose_plan(ensemble, levels, n_owners, pool, target)
-    division = Division(plan.n_teachers, partial(_assign, plan, randomness))
+    assignment = choose_assignment(ensemble, levels, n_owners, pool, target)
+    division = Division(assignment.n_teachers, partial(_assign, assignment, randomness))
     columns = [*names, *parts.targets]
     buckets = Buckets.of(parts, columns, key, division, () if levels is None else levels.names)
     try:
-        check_n_teachers(plan.n_equal, buckets.n_owners, f"{parts.n_parts} parts")
+        check_n_teachers(assignment.n_equal, buckets.n_owners, f"{parts.n_parts} parts")
     except ValueError:
         buckets.delete()
         raise
     facts = FitFacts(
         target=target,
-        plan=plan,
+        assignment=assignment,
         split_by="owner",
         n_people=buckets.n_owners,
         levels=levels,
@@ -119,8 +119,11 @@ def _count_owners(
 
 
 def _assign(
-    plan: Plan, randomness: Randomness, hashes: OwnerHashes, levels: NDArray[np.intp] | None
+    assignment: Assignment,
+    randomness: Randomness,
+    hashes: OwnerHashes,
+    levels: NDArray[np.intp] | None,
 ) -> Shards:
     """Return the rows of each teacher, of some rows of a part."""
     n_rows = len(hashes(hash_key(randomness.partition())))
-    return plan.assign(HashedRows(n_rows=n_rows, levels=levels, hashes=hashes), randomness)
+    return assignment.assign(HashedRows(n_rows=n_rows, levels=levels, hashes=hashes), randomness)

@@ -1,4 +1,4 @@
-"""Plan of an ensemble: the rows of each teacher, and the weights and turns of ballots."""
+"""Assignment of an ensemble: the rows of each teacher, and the weights and turns of ballots."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from secretballot.tables._randomness import Randomness
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Plan without individual budgets: one ballot a teacher, one teacher a row."""
+class Assignment:
+    """Assignment without individual budgets: one ballot a teacher, one teacher a row."""
 
     n_teachers: int
 
@@ -89,8 +89,8 @@ class Plan:
 
 
 class Individualization(ABC):
-    """Rule that makes a plan from the budgets of levels."""
+    """Rule that makes an assignment from the budgets of levels."""
 
     @abstractmethod
-    def plan(self, levels: Levels, n_teachers: int) -> Plan:
-        """Return the plan for some levels; with equal budgets the plain one."""
+    def assignment(self, levels: Levels, n_teachers: int) -> Assignment:
+        """Return the assignment for some levels; with equal budgets the plain one."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble._partition import OwnedRows, spread_rows
-from secretballot.ensemble.individual import Plan
+from secretballot.ensemble.individual import Assignment
 from secretballot.ensemble.individual._weighting import largest_remainder
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.tables._levels import affordable, check_levels
@@ -30,9 +30,9 @@ def levels_of(epsilons, people, owners=None, order="renyi"):
     return check_levels(of_row, sum(people), owners, accountant)
 
 
-def rows_of(plan, n_rows, owners=None):
-    levels = plan.levels.of_row if hasattr(plan, "levels") else None
-    return plan.assign(OwnedRows(n_rows, levels, owners), RANDOMNESS)
+def rows_of(assignment, n_rows, owners=None):
+    levels = assignment.levels.of_row if hasattr(assignment, "levels") else None
+    return assignment.assign(OwnedRows(n_rows, levels, owners), RANDOMNESS)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def rows_of(plan, n_rows, owners=None):
     ],
 )
 def test_copies_are_small(epsilons, copies):
-    plan = Upsampling().plan(levels_of(epsilons, [300, 300]), 60)
-    assert getattr(plan, "copies", (1, 1)) == copies
+    assignment = Upsampling().assignment(levels_of(epsilons, [300, 300]), 60)
+    assert getattr(assignment, "copies", (1, 1)) == copies
 
 
 def test_copies_are_nearly_the_best_there_are():
@@ -59,7 +59,7 @@ def test_copies_are_nearly_the_best_there_are():
 
     every = np.stack(np.meshgrid(*[np.arange(1, 9)] * 3), axis=-1).reshape(-1, 3)
     best = max(answers(copies) for copies in every)
-    chosen = np.array(Upsampling().plan(levels, 60).copies)
+    chosen = np.array(Upsampling().assignment(levels, 60).copies)
     assert answers(chosen) >= 0.9 * best
     choices = affordable(rates, np.arange(1.0, 9), power=2)
     assert max(answers(copies) for copies in choices) == pytest.approx(best)
@@ -82,9 +82,9 @@ def test_no_teacher_has_a_row_twice(copies, n_teachers, seed):
 
 
 def test_copies_are_spread_evenly():
-    plan = Upsampling().plan(levels_of((0.7, 2.8), [3000, 1000]), 100)
-    shards = rows_of(plan, 4000)
-    assert plan.n_teachers == len(shards) == 175
+    assignment = Upsampling().assignment(levels_of((0.7, 2.8), [3000, 1000]), 100)
+    shards = rows_of(assignment, 4000)
+    assert assignment.n_teachers == len(shards) == 175
     sizes = [len(shard) for shard in shards]
     assert max(sizes) - min(sizes) <= 6  # 40 rows each
     # No two teachers share more than a few of their rows.
@@ -95,8 +95,8 @@ def test_copies_are_spread_evenly():
 def test_shards_depend_on_levels_and_positions_only():
     levels = levels_of((0.7, 2.8), [300, 100])
     for variant in VARIANTS:
-        plans = [variant.plan(levels, 20) for _ in range(2)]
-        for a, b in zip(rows_of(plans[0], 400), rows_of(plans[1], 400), strict=True):
+        assignments = [variant.assignment(levels, 20) for _ in range(2)]
+        for a, b in zip(rows_of(assignments[0], 400), rows_of(assignments[1], 400), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -108,28 +108,30 @@ def test_owners_stay_together():
     levels = check_levels(of_row, 600, owners, accountant)
     assert levels.people.tolist() == [80, 40]
     for variant in VARIANTS:
-        plan = variant.plan(levels, 20)
-        shards = rows_of(plan, 600, owners)
-        assert len(shards) == plan.n_teachers == len(plan.groups)
+        assignment = variant.assignment(levels, 20)
+        shards = rows_of(assignment, 600, owners)
+        assert len(shards) == assignment.n_teachers == len(assignment.groups)
         seen = [set(shard.tolist()) for shard in shards]
         for owner in range(120):
             rows = set(range(5 * owner, 5 * owner + 5))
             holders = [index for index, each in enumerate(seen) if each & rows]
             assert all(rows <= seen[index] for index in holders)
-            wanted = plan.copies[int(owner % 3 == 0)] if variant == Upsampling() else 1
+            wanted = assignment.copies[int(owner % 3 == 0)] if variant == Upsampling() else 1
             assert len(holders) == wanted
     # Another id moves that owner alone.
     renamed = np.where(owners == 7, 1000, owners)
-    plan = Upsampling().plan(levels, 20)
-    for before, after in zip(rows_of(plan, 600, owners), rows_of(plan, 600, renamed), strict=True):
+    assignment = Upsampling().assignment(levels, 20)
+    for before, after in zip(
+        rows_of(assignment, 600, owners), rows_of(assignment, 600, renamed), strict=True
+    ):
         assert set(np.setxor1d(before, after).tolist()) <= set(range(35, 40))
 
 
 def test_upsampling_scales_the_mechanism():
-    plan = Upsampling().plan(levels_of(np.log([2, 4]), [500, 500]), 100)
-    assert plan.n_teachers == 150
+    assignment = Upsampling().assignment(levels_of(np.log([2, 4]), [500, 500]), 100)
+    assert assignment.n_teachers == 150
     base = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=70)
-    assert plan.individualize(base, 2) == ConfidentGNMax(
+    assert assignment.individualize(base, 2) == ConfidentGNMax(
         sigma=60, sigma_threshold=300, threshold=105, ballots={"a": 1, "b": 2}
     )
 
@@ -152,22 +154,22 @@ GNMAX, CONFIDENT = GNMax(sigma=20), ConfidentGNMax(sigma=8, sigma_threshold=20, 
 )
 def test_balanced_weights_run_out_together(base, n_columns, order):
     levels = levels_of((0.5, 1.0, 3.0), [500, 300, 200], order=order)
-    plan = Weighting().plan(levels, 50)
-    mechanism = plan.individualize(base, n_columns)
+    assignment = Weighting().assignment(levels, 50)
+    mechanism = assignment.individualize(base, n_columns)
     loads = [
         float(mechanism.max_cost(n_columns)[level.name].at(level.order)) / level.amount
         for level in levels.budgets
     ]
     assert max(loads) / min(loads) < 1.002
-    ballots = Counter(plan.groups)
+    ballots = Counter(assignment.groups)
     assert ballots == {"a": 25, "b": 15, "c": 10}
-    total = sum(mechanism.weight[group] for group in plan.groups)
+    total = sum(mechanism.weight[group] for group in assignment.groups)
     assert total == pytest.approx(50)
 
 
 def test_weights_proportional_to_epsilon():
-    plan = Weighting(balance=False).plan(levels_of((0.5, 1.5), [600, 200]), 40)
-    weight = plan.individualize(GNMax(sigma=20), 2).weight
+    assignment = Weighting(balance=False).assignment(levels_of((0.5, 1.5), [600, 200]), 40)
+    weight = assignment.individualize(GNMax(sigma=20), 2).weight
     # A small generous level weighs more, not less, than a large strict one.
     assert weight["b"] == pytest.approx(3 * weight["a"])
     assert 30 * weight["a"] + 10 * weight["b"] == pytest.approx(40)
@@ -176,10 +178,10 @@ def test_weights_proportional_to_epsilon():
 def test_each_teacher_has_rows_of_one_level():
     levels = levels_of((0.5, 1.0, 3.0), [500, 300, 200])
     for variant in VARIANTS[1:]:
-        plan = variant.plan(levels, 50)
-        shards = rows_of(plan, 1000)
+        assignment = variant.assignment(levels, 50)
+        shards = rows_of(assignment, 1000)
         assert np.array_equal(np.sort(np.concatenate(shards)), np.arange(1000))
-        for group, shard in zip(plan.groups, shards, strict=True):
+        for group, shard in zip(assignment.groups, shards, strict=True):
             names = {levels.names[level] for level in levels.of_row[shard]}
             assert names == {group.partition("/")[0]}
 
@@ -187,16 +189,16 @@ def test_each_teacher_has_rows_of_one_level():
 def test_a_small_level_joins_the_next_stricter_one():
     levels = levels_of((0.5, 1.0, 3.0), [500, 490, 10])
     for variant in VARIANTS[1:]:
-        plan = variant.plan(levels, 50)
-        assert {group.partition("/")[0] for group in plan.groups} == {"a", "b"}
-        shards = rows_of(plan, 1000)
+        assignment = variant.assignment(levels, 50)
+        assert {group.partition("/")[0] for group in assignment.groups} == {"a", "b"}
+        shards = rows_of(assignment, 1000)
         loose = np.flatnonzero(levels.of_row == 2)
         with_b = np.concatenate(
-            [s for g, s in zip(plan.groups, shards, strict=True) if g.startswith("b")]
+            [s for g, s in zip(assignment.groups, shards, strict=True) if g.startswith("b")]
         )
         assert np.isin(loose, with_b).all()
     # It is charged, and protected, like those it joined.
-    mechanism = Weighting().plan(levels, 50).individualize(GNMax(sigma=20), 2)
+    mechanism = Weighting().assignment(levels, 50).individualize(GNMax(sigma=20), 2)
     assert mechanism.weight["c"] == mechanism.weight["b"]
 
 
@@ -204,31 +206,33 @@ def test_a_strictest_level_that_is_too_small_is_refused():
     levels = levels_of((0.5, 1.0), [10, 990])
     for variant in VARIANTS[1:]:
         with pytest.raises(ValueError, match="strictest level 'a' has 10 rows.*at least 100"):
-            variant.plan(levels, 50)
-        assert variant.plan(levels, 100).n_teachers == 100
-    assert Upsampling().plan(levels, 50).n_teachers > 50
+            variant.assignment(levels, 50)
+        assert variant.assignment(levels, 100).n_teachers == 100
+    assert Upsampling().assignment(levels, 50).n_teachers > 50
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
-def test_equal_budgets_are_the_plain_plan(variant):
-    assert variant.plan(levels_of((1.0, 1.0), [300, 100]), 20) == Plan(20)
-    assert variant.plan(levels_of((1.0,), [400]), 20) == Plan(20)
+def test_equal_budgets_are_the_plain_assignment(variant):
+    assert variant.assignment(levels_of((1.0, 1.0), [300, 100]), 20) == Assignment(20)
+    assert variant.assignment(levels_of((1.0,), [400]), 20) == Assignment(20)
 
 
 @pytest.mark.parametrize("epsilons", [(0.5, 1.0, 3.0), (1.0, 1.4, 1.9)])
 def test_turns_keep_the_number_of_voters(epsilons):
     levels = levels_of(epsilons, [500, 300, 200])
-    plan = Vanishing().plan(levels, 100)
-    mechanism = plan.individualize(GNMax(sigma=20), 2)
-    there = plan.presence(mechanism, 200)
-    voters = sum(there.get(group, np.ones(200, dtype=bool)).astype(int) for group in plan.groups)
+    assignment = Vanishing().assignment(levels, 100)
+    mechanism = assignment.individualize(GNMax(sigma=20), 2)
+    there = assignment.presence(mechanism, 200)
+    voters = sum(
+        there.get(group, np.ones(200, dtype=bool)).astype(int) for group in assignment.groups
+    )
     assert voters.max() - voters.min() <= 3
     assert mechanism.mechanism.sigma == pytest.approx(20 * voters.mean() / 100, rel=0.01)
     # The parts of a level vote equally often, and an odd start only goes on where it ended.
     for group, rows in there.items():
         present, of = mechanism.turns[group.partition("/")[0]]
         assert abs(rows.sum() - 200 * present / of) <= present
-    later = plan.presence(plan.individualize(GNMax(sigma=20), 2, first_row=37), 163)
+    later = assignment.presence(assignment.individualize(GNMax(sigma=20), 2, first_row=37), 163)
     for group, rows in later.items():
         np.testing.assert_array_equal(rows, there[group][37:])
 
@@ -251,4 +255,4 @@ def test_largest_remainder():
 )
 def test_bad_parameters(variant, message):
     with pytest.raises(ValueError, match=message):
-        variant.plan(levels_of((0.5, 1.0), [999, 1]), 20)
+        variant.assignment(levels_of((0.5, 1.0), [999, 1]), 20)
