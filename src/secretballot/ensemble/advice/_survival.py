@@ -220,9 +220,9 @@ def _warn_drowned_labels(
         warn(
             f"noise drowns the ballots on {n_columns} labels: if all "
             f"{_voters_text(assignment, n_people)} agree, a label is answered rightly with "
-            f"probability {probability:.2g} only, and teachers seldom agree on rare labels. A student "
-            "may learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
-            "which learns several labels from one ballot a row."
+            f"probability {probability:.2g} only, and teachers seldom agree on rare labels. A "
+            "student may learn little. Use more teachers or a larger epsilon, or "
+            "PrivateLogisticRegression, which learns several labels from one ballot a row."
         )
 
 

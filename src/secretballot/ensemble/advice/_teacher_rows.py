@@ -38,6 +38,6 @@ def too_few_rows(assignment: Assignment, n_people: int | None, n_classes: int) -
         f"n_teachers={assignment.n_teachers:,} for {n_people:,} rows (or owners) leaves some "
         f"teachers {assignment.rows_per_teacher(n_people):,} of them, and labels of teachers with "
         f"fewer than {least} are not released: they learn next to nothing of {n_classes} classes. "
-        f"Nothing was released or spent. Use {fewer}more rows, or PrivateLogisticRegression, which has "
-        "no teachers (mechanism= insists on these)."
+        f"Nothing was released or spent. Use {fewer}more rows, or PrivateLogisticRegression, which "
+        "has no teachers (mechanism= insists on these)."
     )
