@@ -266,7 +266,7 @@ def _collect(path: Path, setting: Setting, seed: int, trees: int) -> str:
         )
         for part in ("public", "test")
     }
-    group_of = np.array(ensemble._labelling.facts.plan.groups)
+    group_of = np.array(ensemble._labelling.facts.assignment.groups)
     groups = sorted(set(group_of.tolist()))
     counted = {
         part: [_count(cast[group_of == group], N_CLASSES[setting.data]) for group in groups]

@@ -142,7 +142,9 @@ def a_row_seen_twice_by_its_teacher(patch):
 
 def partition_by_a_sort_of_the_features(patch):
     def sorted_shards(self, randomness):
-        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.facts.plan.n_teachers)
+        return np.array_split(
+            np.argsort(np.asarray(self.X)[:, 0]), self.facts.assignment.n_teachers
+        )
 
     patch(_ensemble_data.EnsembleData, "shards", sorted_shards)
 

@@ -152,7 +152,9 @@ def test_public_rows_need_the_columns_that_are_read(columns, pool):
     np.testing.assert_array_equal(fitted.predict_proba(X[["age", "since"]][:50]), whole)
     asked = model(columns=["age", "job"])
     if "job" not in pool:
-        with pytest.raises(ValueError, match="columns names .'job'., which X_public does not have"):
+        with pytest.raises(
+            ValueError, match="columns= names .'job'., which X_public does not have"
+        ):
             asked.fit(X, Y, X_public=PublicData(pool))
         assert not asked.accountant.entries()
 

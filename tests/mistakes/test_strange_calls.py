@@ -7,7 +7,6 @@ from sklearn.model_selection import GridSearchCV
 from tests.mistakes._mistake import (
     CLASSIFIERS,
     LABELS,
-    LINEAR,
     POOL,
     PUBLIC_TABLE,
     ROWS,
@@ -32,7 +31,6 @@ from secretballot.mechanisms import NoisyCounts, VectorSum
 from secretballot.parties import Party
 
 GROUPS = TABLE.groupby(LABELS)
-COMPLEX = "Complex data not supported: X holds complex numbers; give real ones.$"
 
 
 def private_model(**settings):
@@ -83,22 +81,6 @@ MISTAKES = (
         "Complex data not supported: X(_public)? holds complex numbers; give real ones.$",
         data={"X": X.astype(complex), "X_public": PublicData(ROWS.astype(complex))},
     ),
-    Mistake("complex numbers, private", COMPLEX, data={"X": X.astype(complex)}),
-    Mistake(
-        "complex numbers, a column",
-        COMPLEX,
-        data={
-            "X": TABLE.assign(age=TABLE["age"].astype(complex)),
-            "X_public": PublicData(PUBLIC_TABLE),
-        },
-    ),
-    Mistake(
-        "complex numbers, quantiles",
-        COMPLEX,
-        lambda a: private_quantiles(
-            X.astype(complex), 0.5, bounds=(-4, 4), accountant=a, share=0.1
-        ),
-    ),
     Mistake(
         "groups of a table, quantiles",
         "X is of type DataFrameGroupBy, which is no table of rows",
@@ -140,17 +122,6 @@ MISTAKES = (
     ),
     numbers_of("complex", "y_pred holds no finite real number", TARGETS.astype(complex)),
     numbers_of("missing", "y_pred holds no finite real number", TARGETS * float("nan")),
-    Mistake(
-        "a list of files",
-        r"X is a list of files. Read them first.*PrivateParts.from_parquet\(",
-        data={"X": ["2023.parquet", "2024.parquet"], "y": [0, 1]},
-        models=LINEAR,
-    ),
-    Mistake(
-        "a list of files, quantiles",
-        r"X is a list of files. Read them first.*PrivateParts.from_parquet\(",
-        lambda a: private_quantiles(["a.csv"], 0.5, bounds=(-4, 4), accountant=a, share=0.1),
-    ),
 )
 
 

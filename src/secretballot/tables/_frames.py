@@ -16,7 +16,7 @@ from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.utils.validation import validate_data
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
-from secretballot._base._numbers import check_no_public_data, check_unmasked, is_file
+from secretballot._base._numbers import check_no_public_data, check_unmasked
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import check_of_cell
 from secretballot.tables._column_schema import ColumnSchema, dense_type
@@ -109,14 +109,6 @@ def check_kind(X: Any, name: str) -> None:
             f"{name} is of type {type(X).__name__}, which is no table of rows. Give a data frame, "
             f"an array or a list of rows; read a file first, {name}=pandas.read_csv(...)."
         )
-    if is_list and len(X) and is_file(X[0]):
-        raise ValueError(
-            f"{name} is a list of files. Read them first, pandas.concat(map(pandas.read_parquet, "
-            f"files)); or give PrivateParts.from_parquet(files, owners=..., y=...)."
-        )
-    dtypes = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
-    if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
-        raise complex_error(name)
 
 
 def check_column(values: object, name: str = "y") -> None:

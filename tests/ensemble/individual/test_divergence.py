@@ -57,7 +57,7 @@ class Tiny:
     def ballots(self, X, y):
         """Return what the teachers of each group vote, trained on some data."""
         ensemble = self.ensemble.fit(X, y, owners=self.owners, budgets=self.levels)
-        groups = ensemble._labelling.facts.plan.groups
+        groups = ensemble._labelling.facts.assignment.groups
         return collect_votes(ensemble._teachers, QUERIES, ensemble.classes_, None, groups=groups)
 
     def neighbours(self):
@@ -76,7 +76,7 @@ class Tiny:
 
     def check(self, base, votes_known):
         """No level reveals more than it is charged; return what each reveals, and its charge."""
-        plan = self.ensemble._labelling.facts.plan
+        plan = self.ensemble._labelling.facts.assignment
         planned = plan.individualize(base, len(self.classes))
         here = plan.add_up(self.here, planned)
         law = getattr(planned, "mechanism", planned)  # turns are in the counts

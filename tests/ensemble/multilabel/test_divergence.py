@@ -74,7 +74,7 @@ def plan_of(variant):
         accountant=PrivacyAccountant(LEVELS, 1e-5, order="renyi"),
         student=None,
     )
-    return quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.facts.plan
+    return quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.facts.assignment
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)
