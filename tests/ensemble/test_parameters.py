@@ -97,7 +97,7 @@ POOL = np.zeros((30, 2))
         ({"X": np.zeros((199, 2))}, "inconsistent numbers of samples"),
         ({"y": np.zeros((200, 2, 2), dtype=int)}, r"y has shape \(200, 2, 2\); pass"),
         ({"y": np.full((200, 2), 2)}, "holds other values than 0 and 1: .*MultiLabelBinarizer"),
-        ({"y": np.full((200, 2), np.nan)}, "holds other values than 0 and 1"),
+        ({"y": np.full((200, 2), np.nan)}, "contains NaN or None: each label is present"),
         ({"y": csr_array((200, 1))}, "y has shape .*one label only"),
         ({"y": np.zeros((200, 3), dtype=int)}, r"classes=\[0, 1\] is not what y has, 3 labels"),
         ({"y": np.linspace(0, 1, 200)}, "Unknown label type: continuous"),

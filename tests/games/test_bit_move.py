@@ -193,7 +193,7 @@ def test_cells_without_margins_are_too_low(monkeypatch):
 def test_planted_missing_right_end(monkeypatch):
     ratio, n_rows, epsilon = 1.0, 4, 1.0
     least = enumerate_bits((-1.0, -0.2, 0.5, 1.2), ratio, n_rows, epsilon)
-    monkeypatch.setattr(LossGrid, "node_range", lambda self, variance, largest_loss: (-80, 4))
+    monkeypatch.setattr(LossGrid, "node_range", lambda self, *sizes: (-80, 4))
 
     def claimed():
         return price_law(bits(ratio), n_rows).delta(epsilon)

@@ -19,7 +19,7 @@ def test_chosen_columns_are_found_by_name_without_the_others():
     for ask in (fitted.predict, lambda rows: fitted.score_private(rows, Y, share=0.05)):
         with pytest.raises(ValueError, match=r"without names, .*'age', 'since'.*Give a data frame"):
             ask(X[["since", "age"]].to_numpy())
-        with pytest.raises(ValueError, match="columns names .'age'., which X does not have"):
+        with pytest.raises(ValueError, match="columns= names .'age'., which X does not have"):
             ask(X[["since"]])
     with pytest.raises(ValueError, match="0 sample"):
         fitted.predict(X.assign(label=Y)[:0])

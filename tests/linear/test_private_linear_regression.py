@@ -300,7 +300,8 @@ def test_faults_are_refused_before_spending(given, y, message):
 def test_targets_beyond_the_bounds_are_clipped():
     response = NumberResponse((0, 10))
     targets = response.read([-5.0, 0.0, 5.0, 99.0])
-    assert response.beyond_bounds(targets).tolist() == [True, False, False, True]
+    (beyond,) = response.misfits(targets).values()
+    assert beyond.tolist() == [True, False, False, True]
     for scale in (1.0, 0.25):
         of_bounds = clipped_residuals(scale)(np.array([-1.0, -1.0, 0.0, 1.0]), np.full((4, 1), 0.9))
         residuals = clipped_residuals(scale)(targets, np.full((4, 1), 0.9))

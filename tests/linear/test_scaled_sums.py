@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from secretballot.ensemble.individual._levels import Levels
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression
 from secretballot.linear import _response
 from secretballot.linear._classes import ClassResponse
 from secretballot.linear._response import RoundPlan
+from secretballot.tables._levels import Levels
 
 
 def furthest(total, radius, weight):

@@ -269,6 +269,6 @@ def test_counts_are_whole_and_nothing_beyond_the_budget_is_drawn():
 
 
 def test_variance_that_changes_no_number_is_refused():
-    with pytest.raises(ValueError, match=r"variance=1e-70 must be at least 1e-30"):
+    with pytest.raises(ValueError, match=r"variance=1e-70 must be at least 1e-60"):
         SkellamMax(variance=1e-70)
     assert PrivacyAccountant(1e3, 1e-5).price(SkellamMax(variance=1e-2), n_columns=2) > 0

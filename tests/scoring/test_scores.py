@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from secretballot import PrivacyAccountant
+from secretballot import PrivacyAccountant, PrivateLogisticRegression
 from secretballot.accounting import BudgetExceededError
 from secretballot.measures import confusion_private, price_score, score_private
 from secretballot.measures._answers import class_codes, right_answers
@@ -312,3 +313,9 @@ def test_a_price_beyond_what_is_left_is_that_of_an_unspent_budget(order):
     wide = price_score(accountant, 600, epsilon=0.9)
     assert wide.fits
     assert wide.half_width > price.half_width
+
+
+def test_a_confusion_matrix_is_of_a_fitted_model():
+    unfitted = PrivateLogisticRegression(classes=[0, 1], accountant=PrivacyAccountant(1.0, 1e-5))
+    with pytest.raises(NotFittedError):
+        unfitted.confusion_private([[0.0]], [1], share=0.1)

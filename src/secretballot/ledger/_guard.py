@@ -26,12 +26,13 @@ from io import FileIO
 from operator import eq
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from secretballot._base._errors import CompletedInterrupt, LedgerError
 from secretballot._base._files import try_lock, try_turn, unlock
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 #: Seconds to wait for another process that is spending, and to wait for a display.
 BUSY_TIMEOUT = 60.0
@@ -95,6 +96,9 @@ class HeldInterrupts:
         self._answers: list[Any] = []
 
     def hold(self) -> None:
+        enclosing = _ENCLOSING.get()
+        if enclosing is not None and enclosing is not self:
+            enclosing.hold()
         if self._handler or threading.current_thread() is not threading.main_thread():
             return
         handler = signal.getsignal(signal.SIGINT)
@@ -126,6 +130,24 @@ class HeldInterrupts:
             if not self._answers:
                 raise
             raise CompletedInterrupt(self._answers[0]) from None
+
+
+#: Block within which a release is made into an answer: it holds from when the release does.
+_ENCLOSING: ContextVar[HeldInterrupts | None] = ContextVar("_ENCLOSING", default=None)
+
+
+def completed(release: Callable[[], T], result: Callable[[T], R]) -> R:
+    """Return what is made of a release; from its commit on, Ctrl-C waits until that is made."""
+    with HeldInterrupts() as interrupts:
+        token = _ENCLOSING.set(interrupts)
+        try:
+            released = release()
+        except CompletedInterrupt as interrupt:
+            interrupts.hold()
+            raise CompletedInterrupt(result(cast("T", interrupt.answer))) from None
+        finally:
+            _ENCLOSING.reset(token)
+        return interrupts.keep(result(released))
 
 
 #: The bytes that every mark begins with.

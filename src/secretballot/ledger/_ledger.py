@@ -555,8 +555,8 @@ class ChildLedger(Ledger):
         child = root.totals().children.get(child_name)
         if child is None:
             raise LedgerError(
-                f"The ledger {root.name!r} has no child budget {child_name!r}. Give epsilon to "
-                "make one."
+                f"The ledger {root.name!r} has no child budget {child_name!r}. `ledger children` "
+                "lists them; PrivacyAccountant.child(name, epsilon=...) makes one."
             )
         return cls(root, child_name, child.grant.budget(root.budget))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from secretballot.accounting._answers import Share
 from secretballot.measures._confusion import PrivateConfusion, release_confusion
@@ -114,10 +115,12 @@ class ClassifierScoreMethods(ScoreMethods):
         BudgetExceededError
             If it doesn't fit the remaining budget; nothing is spent.
         """
+        check_is_fitted(self)
         if isinstance(self.classes_, list):
             raise ValueError(
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
-                "score_private, or confusion_private for one of them."
+                "score_private, or of one label secretballot.measures.confusion_private("
+                "accountant, y[:, 0], model.predict(X)[:, 0], classes=[0, 1])."
             )
         noise = self._noise_of("confusion_private", epsilon, share, sigma, level)
         scored = self._scored_rows(X, y, owners, rows_per_call)

@@ -14,6 +14,7 @@ from secretballot._base._objects import cached_property
 from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
+from secretballot.ledger._guard import completed
 from secretballot.measures._answers import (
     check_foreign_labels,
     check_known_predictions,
@@ -230,20 +231,26 @@ def release_confusion(
         facts=f" and {n_classes} classes, some {scored.n / n_classes:,.3g} a class",
         remedy="or name fewer classes; score_private releases the accuracy alone",
     )
-    released = accountant.release(
-        mechanism,
-        cells,
-        random_state=random_state,
-        scope=scope,
-        note={"measured": "confusion matrix", "n_counted": scored.n, **scored.note},
-    )
-    return PrivateConfusion(
-        matrix=released[0].reshape(n_classes, n_classes),
-        classes=classes,
-        level=noise.level,
-        n=scored.n,
-        unit=scored.unit,
-        sigma=mechanism.sigma,
+
+    def result(released: NDArray[Any]) -> PrivateConfusion:
+        return PrivateConfusion(
+            matrix=released[0].reshape(n_classes, n_classes),
+            classes=classes,
+            level=noise.level,
+            n=scored.n,
+            unit=scored.unit,
+            sigma=mechanism.sigma,
+        )
+
+    return completed(
+        lambda: accountant.release(
+            mechanism,
+            cells,
+            random_state=random_state,
+            scope=scope,
+            note={"measured": "confusion matrix", "n_counted": scored.n, **scored.note},
+        ),
+        result,
     )
 
 

@@ -13,6 +13,7 @@ from secretballot._base._numbers import check_integer, check_no_public_data, che
 from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.ledger._guard import completed
 from secretballot.measures._bounds_check import BoundsCheck
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
 from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid
@@ -218,26 +219,32 @@ def private_quantiles(
         rank_grid.mechanism, 1, scope=scope, share=check.remaining_share
     )
     _check_noise(rank_grid.error(mechanism.sigma), counted)
-    check.release_count(accountant, counted, scope=scope, random_state=random_state)
-    released = accountant.release(
-        mechanism,
-        counted.sums,
-        scope=scope,
-        random_state=random_state,
-        note={"measured": "quantiles", "n_counted": counted.n_people},
-    )
-    ranks = rank_grid.ranks(released, mechanism.sigma, counted.n_people)
-    return PrivateQuantiles(
-        columns=rank_grid.names,
-        q=levels,
-        values=ranks.quantiles(levels),
-        rank_error=ranks.error / counted.n_people,
-        n=counted.n_people,
-        unit=counted.unit,
-        bounds_check=str(check),
-        _ranks=ranks,
-        _dates=frozenset(name for name, kind in days.items() if kind == "time"),
-    )
+
+    def draw() -> NDArray[np.float64]:
+        check.release_count(accountant, counted, scope=scope, random_state=random_state)
+        return accountant.release(
+            mechanism,
+            counted.sums,
+            scope=scope,
+            random_state=random_state,
+            note={"measured": "quantiles", "n_counted": counted.n_people},
+        )
+
+    def result(released: NDArray[np.float64]) -> PrivateQuantiles:
+        ranks = rank_grid.ranks(released, mechanism.sigma, counted.n_people)
+        return PrivateQuantiles(
+            columns=rank_grid.names,
+            q=levels,
+            values=ranks.quantiles(levels),
+            rank_error=ranks.error / counted.n_people,
+            n=counted.n_people,
+            unit=counted.unit,
+            bounds_check=str(check),
+            _ranks=ranks,
+            _dates=frozenset(name for name, kind in days.items() if kind == "time"),
+        )
+
+    return completed(draw, result)
 
 
 def _check_noise(error: float, counted: RankSums) -> None:

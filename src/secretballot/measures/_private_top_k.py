@@ -20,6 +20,7 @@ from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
+from secretballot.ledger._guard import completed
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._stable_top_k import StableTopK
@@ -239,17 +240,24 @@ def private_top_k(
     _check_suitable(chosen, items, domain, limits)
     if accountant.relation == "replace":
         _warn_noise(chosen, items, accountant.unit)
-    outcome = accountant.release(
-        chosen,
-        table,
-        scope=scope,
-        random_state=random_state,
-        note={"counted_from": _counted_from(counts, owners)},
-    )[0]
-    if (outcome < 0).any():
-        return PrivateItems(None, False)
-    positions = np.flatnonzero(outcome[: len(items.counts)])
-    return PrivateItems(positions if items.names is None else items.names[positions], True)
+
+    def result(released: NDArray[Any]) -> PrivateItems:
+        outcome = released[0]
+        if (outcome < 0).any():
+            return PrivateItems(None, False)
+        positions = np.flatnonzero(outcome[: len(items.counts)])
+        return PrivateItems(positions if items.names is None else items.names[positions], True)
+
+    return completed(
+        lambda: accountant.release(
+            chosen,
+            table,
+            scope=scope,
+            random_state=random_state,
+            note={"counted_from": _counted_from(counts, owners)},
+        ),
+        result,
+    )
 
 
 def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -> ItemCounts:

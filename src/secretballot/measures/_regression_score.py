@@ -13,6 +13,7 @@ from secretballot._base._errors import warn
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
+from secretballot.ledger._guard import completed
 from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import Interval
@@ -130,39 +131,45 @@ def release_errors(
         facts=facts,
         remedy="or declare closer target_bounds=, or a smaller largest_error=",
     )
-    released = accountant.release(
-        mechanism,
-        sums,
-        random_state=random_state,
-        scope=scope,
-        note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
-    )
-    moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
-    words = moments.hidden_by_noise(noise.level)
-    if words:
-        words.append(
-            "Declare target_bounds= closer to the targets, or a smaller largest_error=, score more "
-            "rows, or give a larger amount."
+
+    def result(released: NDArray[np.float64]) -> PrivateRegressionScore:
+        moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
+        words = moments.hidden_by_noise(noise.level)
+        if words:
+            words.append(
+                "Declare target_bounds= closer to the targets, or a smaller largest_error=, score "
+                "more rows, or give a larger amount."
+            )
+        if signs := moments.signs_of_other_units(noise.level):
+            words.append(
+                f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
+                f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped?"
+            )
+        if words:
+            warn(f"{' '.join(words)} This follows from what was released, and is paid for.")
+        return PrivateRegressionScore(
+            r2=moments.r2,
+            r2_interval=moments.r2_interval(noise.level),
+            rmse=moments.rmse,
+            rmse_interval=moments.rmse_interval(noise.level),
+            level=noise.level,
+            n=scored.n,
+            unit=scored.unit,
+            sigma=mechanism.sigma,
+            largest_error=scale.largest_error,
+            largest_deviation=scale.largest_deviation,
+            centre=scale.centre,
         )
-    if signs := moments.signs_of_other_units(noise.level):
-        words.append(
-            f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
-            f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped?"
-        )
-    if words:
-        warn(f"{' '.join(words)} This follows from what was released, and is paid for.")
-    return PrivateRegressionScore(
-        r2=moments.r2,
-        r2_interval=moments.r2_interval(noise.level),
-        rmse=moments.rmse,
-        rmse_interval=moments.rmse_interval(noise.level),
-        level=noise.level,
-        n=scored.n,
-        unit=scored.unit,
-        sigma=mechanism.sigma,
-        largest_error=scale.largest_error,
-        largest_deviation=scale.largest_deviation,
-        centre=scale.centre,
+
+    return completed(
+        lambda: accountant.release(
+            mechanism,
+            sums,
+            random_state=random_state,
+            scope=scope,
+            note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
+        ),
+        result,
     )
 
 

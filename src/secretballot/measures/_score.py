@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
+from secretballot.ledger._guard import completed
 from secretballot.measures._answers import (
     check_known_predictions,
     check_label_types,
@@ -175,22 +176,28 @@ def release_accuracy(
     mechanism, scope = noise.of_counts(accountant, n, 1)
     counts = scored.sum(count_right)[None]
     check_score(accountant, mechanism, 1, scope, n=n, level=level, noise=mechanism.sigma / n)
-    released = accountant.release(
-        mechanism,
-        counts,
-        random_state=random_state,
-        scope=scope,
-        note={"measured": "accuracy", "n_counted": n, **scored.note},
-    )
-    count, sigma = float(released[0, 0]), mechanism.sigma
-    return PrivateScore(
-        accuracy=min(max(count / n, 0.0), 1.0),
-        interval=population_interval(count, n, sigma, level),
-        rows_interval=sample_interval(count, n, sigma, level),
-        level=level,
-        n=n,
-        unit=scored.unit,
-        sigma=sigma,
+
+    def result(released: NDArray[np.float64]) -> PrivateScore:
+        count, sigma = float(released[0, 0]), mechanism.sigma
+        return PrivateScore(
+            accuracy=min(max(count / n, 0.0), 1.0),
+            interval=population_interval(count, n, sigma, level),
+            rows_interval=sample_interval(count, n, sigma, level),
+            level=level,
+            n=n,
+            unit=scored.unit,
+            sigma=sigma,
+        )
+
+    return completed(
+        lambda: accountant.release(
+            mechanism,
+            counts,
+            random_state=random_state,
+            scope=scope,
+            note={"measured": "accuracy", "n_counted": n, **scored.note},
+        ),
+        result,
     )
 
 

@@ -239,7 +239,7 @@ Opened = Literal["winner", "counts"]
 #: Limit of the variance: tables of more noise would be too long.
 _MAX_VARIANCE = 1e9
 #: Less variance is no noise.
-_MIN_VARIANCE = 1e-30
+_MIN_VARIANCE = 1e-60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +255,7 @@ class SkellamMax(Mechanism):
     ----------
     variance : float
         Variance, in votes squared, of the noise on each count that the parties which don't collude
-        make together. From 1e-30 to 1e9.
+        make together. From 1e-60 to 1e9.
     n_parties : int, default=1
         Number of parties that make noise. One is an aggregator that all trust.
     n_colluders : int, default=0

@@ -96,7 +96,10 @@ def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None
 
 def complex_error(name: str) -> ValueError:
     """Return an error that does not show the table, as scikit-learn's does: it may be private."""
-    return ValueError(f"Complex data not supported: {name} holds complex numbers; give real ones.")
+    mark = f" {NOT_FOR_PUBLICATION}" if name == "X" else ""
+    return ValueError(
+        f"Complex data not supported: {name} holds complex numbers; give real ones.{mark}"
+    )
 
 
 def check_kind(X: Any, name: str) -> None:

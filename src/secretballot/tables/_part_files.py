@@ -13,6 +13,9 @@ from secretballot.tables._exchange import FIRST, LEVEL, OWNER, TEACHER
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Columns that an error lists.
+_MOST_NAMED = 30
+
 
 def list_files(paths: str | Path | Sequence[str | Path]) -> list[str]:
     if isinstance(paths, str | os.PathLike):
@@ -58,7 +61,10 @@ def shared_types(paths: list[str], needed: Sequence[str]) -> tuple[dict[str, pa.
         names = list(schema.names)
         for name in needed:
             if name not in names:
-                raise ValueError(f"{part} lacks the column {name!r}; it has {names[:8]!r}.")
+                more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+                raise ValueError(
+                    f"{part} lacks the column {name!r}; it has {names[:_MOST_NAMED]!r}{more}."
+                )
         for name, n_times in Counter(names).items():
             if n_times > 1:
                 raise ValueError(f"{part} has {n_times} columns {name!r}: rename them.")

@@ -16,6 +16,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
 from secretballot.ledger._budget import Scope
+from secretballot.ledger._guard import completed
 from secretballot.mechanisms._proportions import GaussianProportions, Proportions
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
@@ -190,9 +191,26 @@ default="auto"
         "bags_formed_by": formed_by,
         "min_count_promised": promised,
     }
+
+    def result(proportions: Floats) -> PublishedProportions:
+        if opened is not None:
+            opened.remember()
+        return PublishedProportions(
+            proportions=proportions,
+            classes=labels,
+            names=names,
+            sizes=sizes,
+            mechanism=chosen,
+            expected_distortion=distortion,
+            statement=budget.statement(),
+        )
+
     try:
-        proportions = budget.release(
-            chosen, counts, scope=scope, random_state=random_state, note=note
+        return completed(
+            lambda: budget.release(
+                chosen, counts, scope=scope, random_state=random_state, note=note
+            ),
+            result,
         )
     except BudgetExceededError as error:
         if (order := budget.levels[0].order) == math.inf:
@@ -212,17 +230,6 @@ default="auto"
             "are: pass accountant=PrivacyAccountant(epsilon, delta, unit='label', order=math.inf)."
             f"{gaussian}"
         ) from error
-    if opened is not None:
-        opened.remember()
-    return PublishedProportions(
-        proportions=proportions,
-        classes=labels,
-        names=names,
-        sizes=sizes,
-        mechanism=chosen,
-        expected_distortion=distortion,
-        statement=budget.statement(),
-    )
 
 
 def _warn_noise(distortion: Floats, sizes: Integers, n_classes: int) -> None:
