@@ -1,5 +1,8 @@
 """Calls that a library for arrays would let through, or answer with an error of NumPy's."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -136,3 +139,15 @@ def test_errors_of_complex_rows_to_predict_show_none_of_them(make):
     with pytest.raises(ValueError, match="Complex data not supported") as error:
         model.predict(X.astype(complex))
     assert len(str(error.value)) < 150
+
+
+def test_the_remedy_of_an_array_of_objects_to_predict_names_its_columns():
+    model = logistic(PrivacyAccountant(9.0, 1e-5)).fit(
+        TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE)
+    )
+    array = TABLE[:9].to_numpy(object)
+    with pytest.raises(ValueError, match="holds texts") as error:
+        model.predict(array)
+    remedy = re.search(r"as (pandas\.DataFrame\(.*\)) makes", str(error.value))[1]
+    frame = eval(remedy, {"pandas": pd, "X": array, "model": model})
+    np.testing.assert_array_equal(model.predict(frame), model.predict(TABLE[:9]))

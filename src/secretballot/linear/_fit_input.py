@@ -256,10 +256,12 @@ def check_public_table(
         if "Complex data" in str(error):
             raise complex_error(name) from None
         if TEXT_ERROR in str(error):
+            has_names = not reset and hasattr(model, "feature_names_in_")
+            columns = ", columns=model.feature_names_in_" if has_names else ""
             raise ValueError(
                 f"{name} is an array that holds texts, of which numbers can't be made. Pass a data "
-                f"frame, as pandas.DataFrame({name}).infer_objects() makes: its columns of texts "
-                "are categories."
+                f"frame, as pandas.DataFrame({name}{columns}).infer_objects() makes: its columns "
+                "of texts are categories."
             ) from None
         if name == "X":
             raise
