@@ -141,6 +141,7 @@ def test_errors_of_complex_rows_to_predict_show_none_of_them(make):
     assert len(str(error.value)) < 150
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_the_remedy_of_an_array_of_objects_to_predict_names_its_columns():
     model = logistic(PrivacyAccountant(9.0, 1e-5)).fit(
         TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE)
