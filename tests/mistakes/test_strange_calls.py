@@ -23,7 +23,7 @@ from tests.mistakes._mistake import (
     teachers,
 )
 
-from secretballot import PrivacyAccountant, PublicData
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.measures import (
     confusion_private,
     private_quantiles,
@@ -143,12 +143,13 @@ def test_errors_of_complex_rows_to_predict_show_none_of_them(make):
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_the_remedy_of_an_array_of_objects_to_predict_names_its_columns():
-    model = logistic(PrivacyAccountant(9.0, 1e-5)).fit(
-        TABLE, LABELS, X_public=PublicData(PUBLIC_TABLE)
-    )
-    array = TABLE[:9].to_numpy(object)
+    towns = np.random.default_rng(0).choice(["north", "south"], len(X))
+    table = pd.DataFrame({"age": X[:, 0], "town": towns})
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=PrivacyAccountant(9.0, 1e-5))
+    model.fit(table[200:], LABELS[200:], X_public=PublicData(table[:200]))
+    array = table[:9].to_numpy(object)
     with pytest.raises(ValueError, match="holds texts") as error:
         model.predict(array)
-    remedy = re.search(r"as (pandas\.DataFrame\(.*\)) makes", str(error.value))[1]
-    frame = eval(remedy, {"pandas": pd, "X": array, "model": model})
-    np.testing.assert_array_equal(model.predict(frame), model.predict(TABLE[:9]))
+    remedy = re.search(r"as (pandas\.DataFrame\(.*\))\.infer_objects", str(error.value))[1]
+    frame = eval(remedy, {"pandas": pd, "X": array, "model": model}).infer_objects()
+    np.testing.assert_array_equal(model.predict(frame), model.predict(table[:9]))
