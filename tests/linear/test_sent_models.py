@@ -41,6 +41,29 @@ def fitted(make, accountant, *, of_others=False):
 MAKE = pytest.mark.parametrize("make", [classifier, regressor])
 
 
+def parts_of(value):
+    """Yield a value and all that it holds."""
+    yield value
+    if isinstance(value, dict):
+        held = list(value.values())
+    elif isinstance(value, list | tuple | set | frozenset):
+        held = list(value)
+    else:
+        held = list(getattr(value, "__dict__", {}).values())
+    for part in held:
+        yield from parts_of(part)
+
+
+@MAKE
+def test_a_model_without_its_accountant_holds_nothing_of_a_ledger(make, tmp_path):
+    # Whatever saves a model may save its attributes as they are, as skops does.
+    path = tmp_path / "named.ledger"
+    model = fitted(make, PrivacyAccountant(1.0, 1e-5, ledger=path)).set_params(accountant=None)
+    for part in parts_of(vars(model)):
+        assert not type(part).__module__.startswith("secretballot.ledger")
+        assert not isinstance(part, str) or str(path) not in part
+
+
 @MAKE
 def test_the_statement_goes_along(make, tmp_path):
     path = tmp_path / "named.ledger"

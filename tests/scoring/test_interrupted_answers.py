@@ -1,5 +1,6 @@
 """Ctrl-C after a release: what is made of it is kept, not the numbers that were drawn alone."""
 
+import itertools
 import signal
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PrivateLogisticRegression
 from secretballot.accounting import CompletedInterrupt
+from secretballot.ledger import _guard
+from secretballot.ledger._guard import HeldInterrupts
 from secretballot.measures import (
     PrivateConfusion,
     PrivateItems,
@@ -94,7 +97,8 @@ def test_the_answer_is_kept(name, moment, monkeypatch):
     prepare, ask, kind = ANSWERS[name]
     accountant = PrivacyAccountant(99.0, 1e-5)
     prepared = prepare and prepare(accountant)
-    interrupt_release(monkeypatch, moment)
+    # Quantiles check their bounds first, by a release of its own.
+    interrupt_release(monkeypatch, moment, at=2 if name == "quantiles" else 1)
     with pytest.raises(CompletedInterrupt) as interrupt:
         ask(accountant, prepared)
     assert isinstance(interrupt.value.answer, kind)
@@ -110,11 +114,37 @@ def test_published_proportions_are_kept(moment, monkeypatch):
     assert isinstance(interrupt.value.answer, PublishedProportions)
 
 
-def interrupt_release(monkeypatch, moment):
-    """Send SIGINT when the last entry was written, or when `release` has returned."""
-    inner = PrivacyAccountant.release
+def test_an_interrupted_check_ends_the_call(monkeypatch):
+    accountant = PrivacyAccountant(99.0, 1e-5)
+    interrupt_release(monkeypatch, "drawn", at=1)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        private_quantiles(TABLE, 0.5, bounds=BOUNDS, accountant=accountant, epsilon=9.0)
+    assert not isinstance(interrupt.value, CompletedInterrupt)
+    assert len(accountant.entries()) == 1
+
+
+def test_a_block_that_has_ended_holds_nothing():
+    # An interrupt may leave a block in the context: the next release must not revive it.
+    with HeldInterrupts() as ended:
+        pass
+    before = _guard._ENCLOSING.get()
+    try:
+        _guard._ENCLOSING.set(ended)
+        PrivacyAccountant(1.0, 1e-5)
+    finally:
+        _guard._ENCLOSING.set(before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def interrupt_release(monkeypatch, moment, at=1):
+    """Send SIGINT when the entry of a release was written, or when `release` has returned."""
+    inner, n_releases = PrivacyAccountant.release, itertools.count(1)
 
     def release(self, *args, **options):
+        if next(n_releases) != at:
+            return inner(self, *args, **options)
         ledger = self._ledger
         write = ledger._store.write
 

@@ -214,14 +214,12 @@ def append_payments(
     note: Mapping[str, Any] | None = None,
     *,
     state: Reserved | None = None,
-) -> Reserved:
+) -> None:
     """Append an entry that pays for rows, and one that pays for the answers among them."""
     for part, charges in pricing.payments(transaction.totals, span):
         plan = part.n_rows, part.n_answers
         state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
         transaction.append(reservation_entry(reservation, state, charges, note))
-    assert state is not None
-    return state
 
 
 def reservation_entry(
@@ -438,17 +436,12 @@ class Reserving(BudgetHandle):
         return _Purchase(reservation, pricing, span, facts)
 
     def _pay(self, purchases: Sequence[_Purchase], scope: Scope, answer: T) -> T:
-        n_paid_plans = dict[str, int]()
-
         def record(transaction: Transaction) -> T:
             for purchase in purchases:
-                state = append_payments(transaction, *purchase)
-                n_paid_plans[state.id] = len(state.plans)
+                append_payments(transaction, *purchase)
             return answer
 
-        paid = self._ledger.transact(record, scope.id)
-        vars(self).setdefault("_checked_plans", {}).update(n_paid_plans)
-        return paid
+        return self._ledger.transact(record, scope.id)
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -616,7 +609,7 @@ class Reserving(BudgetHandle):
         """Return the state of a reservation; refuse one for whose rows next to nothing was paid.
 
         An entry by hand may say so: the ledger knows no prices. A plan costs a fifth of its rows,
-        one by one, at least. Plans that this handle paid for need no check.
+        one by one, at least.
         """
         state = self.reserved(reservation)
         n_checked: dict[str, int] = vars(self).setdefault("_checked_plans", {})

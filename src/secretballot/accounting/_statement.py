@@ -201,10 +201,7 @@ class PrivacyStatement(Shown):
 
 @dataclass(frozen=True)
 class StatementFacts:
-    """Contents of a ledger at one moment; its statement is made when it is asked for.
-
-    Pickled as that statement, which withholds what is sensitive.
-    """
+    """Contents of a ledger at one moment, of which its statement is made. They may be sensitive."""
 
     header: Header
     held: Contents
@@ -263,9 +260,6 @@ class StatementFacts:
             completeness_note=self.completeness_note,
             is_temporary=self.is_temporary,
         )
-
-    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
-        return PrivacyStatement.from_dict, (self.statement().to_dict(),)
 
 
 def _named(values: Mapping[str, Any]) -> str:

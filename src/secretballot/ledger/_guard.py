@@ -92,14 +92,18 @@ class HeldInterrupts:
 
     def __init__(self) -> None:
         self._handler: Callable[[int, FrameType | None], Any] | None = None
-        self._came = False
+        self._came, self._is_open = False, False
         self._answers: list[Any] = []
 
     def hold(self) -> None:
         enclosing = _ENCLOSING.get()
         if enclosing is not None and enclosing is not self:
             enclosing.hold()
-        if self._handler or threading.current_thread() is not threading.main_thread():
+        if (
+            not self._is_open
+            or self._handler
+            or threading.current_thread() is not threading.main_thread()
+        ):
             return
         handler = signal.getsignal(signal.SIGINT)
         # No function: the system ends the process, or ignores the signal.
@@ -117,9 +121,11 @@ class HeldInterrupts:
         self._came = True
 
     def __enter__(self) -> Self:
+        self._is_open = True
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_open = False
         if self._handler is None:
             return
         try:
@@ -139,14 +145,16 @@ _ENCLOSING: ContextVar[HeldInterrupts | None] = ContextVar("_ENCLOSING", default
 def completed(release: Callable[[], T], result: Callable[[T], R]) -> R:
     """Return what is made of a release; from its commit on, Ctrl-C waits until that is made."""
     with HeldInterrupts() as interrupts:
-        token = _ENCLOSING.set(interrupts)
+        before = _ENCLOSING.get()
         try:
+            _ENCLOSING.set(interrupts)
             released = release()
         except CompletedInterrupt as interrupt:
             interrupts.hold()
-            raise CompletedInterrupt(result(cast("T", interrupt.answer))) from None
+            answer = interrupts.keep(result(cast("T", interrupt.answer)))
+            raise CompletedInterrupt(answer) from None
         finally:
-            _ENCLOSING.reset(token)
+            _ENCLOSING.set(before)
         return interrupts.keep(result(released))
 
 

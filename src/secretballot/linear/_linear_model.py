@@ -29,7 +29,7 @@ from secretballot._base._sklearn_compat import (
 )
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
-from secretballot.accounting._statement import PrivacyStatement, StatementFacts
+from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ledger._budget import Scope
 from secretballot.linear._additive_bins import AdditiveBins, declared_bins
 from secretballot.linear._column_reading import ColumnReadings, declared_readings, public_readings
@@ -241,7 +241,7 @@ class LinearModel(
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
         assert self.accountant is not None
-        self._statement = self.accountant._statement_facts()
+        self._statement = self.accountant.statement().to_dict()
 
     def statement(self) -> PrivacyStatement:
         """Return the privacy statement as of the end of the fit. Free of charge.
@@ -256,8 +256,7 @@ class LinearModel(
             rests on.
         """
         check_is_fitted(self)
-        kept: StatementFacts | PrivacyStatement = self._statement
-        return kept.statement() if isinstance(kept, StatementFacts) else kept
+        return PrivacyStatement.from_dict(self._statement)
 
     def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.

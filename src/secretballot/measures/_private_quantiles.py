@@ -220,15 +220,7 @@ def private_quantiles(
     )
     _check_noise(rank_grid.error(mechanism.sigma), counted)
 
-    def draw() -> NDArray[np.float64]:
-        check.release_count(accountant, counted, scope=scope, random_state=random_state)
-        return accountant.release(
-            mechanism,
-            counted.sums,
-            scope=scope,
-            random_state=random_state,
-            note={"measured": "quantiles", "n_counted": counted.n_people},
-        )
+    check.release_count(accountant, counted, scope=scope, random_state=random_state)
 
     def result(released: NDArray[np.float64]) -> PrivateQuantiles:
         ranks = rank_grid.ranks(released, mechanism.sigma, counted.n_people)
@@ -244,7 +236,16 @@ def private_quantiles(
             _dates=frozenset(name for name, kind in days.items() if kind == "time"),
         )
 
-    return completed(draw, result)
+    return completed(
+        lambda: accountant.release(
+            mechanism,
+            counted.sums,
+            scope=scope,
+            random_state=random_state,
+            note={"measured": "quantiles", "n_counted": counted.n_people},
+        ),
+        result,
+    )
 
 
 def _check_noise(error: float, counted: RankSums) -> None:

@@ -13,7 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import binom
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION, BudgetExceededError
+from secretballot._base._errors import (
+    NOT_FOR_PUBLICATION,
+    BudgetExceededError,
+    CompletedInterrupt,
+)
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._protocol import RandomState
@@ -259,13 +263,16 @@ def release_largest_count(
     One person moves the largest count by 1 at most if that holds for the count of each column.
     """
     column, count = max(counts.items(), key=itemgetter(1), default=_NO_COUNT)
-    released = accountant.release(
-        NoisyCounts(sigma=sigma),
-        [[count]],
-        random_state=random_state,
-        scope=scope,
-        note=note,
-    )
+    try:
+        released = accountant.release(
+            NoisyCounts(sigma=sigma),
+            [[count]],
+            random_state=random_state,
+            scope=scope,
+            note=note,
+        )
+    except CompletedInterrupt:
+        raise KeyboardInterrupt from None  # a count is not what was asked for
     return float(released[0, 0]), column
 
 
