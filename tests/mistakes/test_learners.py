@@ -100,7 +100,11 @@ MISTAKES = (
         budget={"unit": "voter"},
     ),
     Mistake("no workers", "'n_jobs' .*1, inf.*Got 0", settings={"n_jobs": 0}, models=(teachers,)),
-    Mistake("a child without its part", "budget 'x'. Give epsilon", lambda a: a.child("x")),
+    Mistake(
+        "a child without its part",
+        r"budget 'x'.*child\(name, epsilon=\.\.\.\) makes one",
+        lambda a: a.child("x"),
+    ),
     Mistake(
         "labels for classes",
         r"classes=<650 labels> names a class twice. Name each once, such as classes=\[0, 1\]",

@@ -34,6 +34,14 @@ BAGS = Bags.from_groups(None, LABELS, np.repeat(np.arange(4), N // 4))
 BOUNDS = {"age": (0, 100), "hours": (0, 100)}
 
 
+@pytest.fixture(autouse=True)
+def _default_handler():
+    """Handle SIGINT as Python does: processes in the background may ignore it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
 def classifier(accountant):
     model = PrivateLogisticRegression(
         bounds=BOUNDS, classes=[0, 1], accountant=accountant, epsilon=30.0
