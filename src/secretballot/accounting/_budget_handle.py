@@ -31,7 +31,7 @@ from secretballot.accounting._report import (
     remaining_for,
     spent_by_level,
 )
-from secretballot.accounting._statement import PrivacyStatement, StatementFacts
+from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._guard import showing
@@ -134,10 +134,7 @@ class BudgetHandle:
 
     def statement(self) -> PrivacyStatement:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
-        return self._statement_facts().statement()
-
-    def _statement_facts(self) -> StatementFacts:
-        return StatementFacts.read(self._ledger)
+        return PrivacyStatement.of(self._ledger)
 
     def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
         """Return the scope of one fit: its releases together may spend no more than this.

@@ -28,15 +28,13 @@ from secretballot._base._view import (
     visible,
 )
 from secretballot.accounting._assumptions import RELATIONS, UNITS, grounds
-from secretballot.accounting._notes import Contents, Released, contents, release_words
+from secretballot.accounting._notes import Released, contents, release_words
 from secretballot.accounting._report import PrivacySpent, spent_by_level
 from secretballot.accounting._summary import NINEFOLD, QUESTIONS, chance, percent_up, summary
 from secretballot.accounting._trade_off import level_trade_off
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._ledger import Ledger
-from secretballot.ledger._store import Header
-from secretballot.ledger._totals import Totals
 
 #: Kind and version of the plain values of a statement.
 _FORMAT = {"format": "secretballot privacy statement", "version": 1}
@@ -126,7 +124,47 @@ class PrivacyStatement(Shown):
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
-        return StatementFacts.read(ledger).statement()
+        completeness_note = ledger.completeness_note()
+        header, walk = ledger.header(), ledger.walk()
+        held, totals = contents(walk), walk.totals
+        budget = header.budget
+        sensitive = budget.is_sensitive
+        spent = spent_by_level(budget, totals)
+        shares = {name: report.share for name, report in spent.items()}
+        overspent = {name: share for name, share in shares.items() if share > 1}
+        sentences = grounds(budget, held, overspent, ledger.child_name)
+        as_of = held.last or header.created
+        return cls(
+            summary=summary(
+                budget,
+                shares,
+                sentences.outside_names,
+                n_entries=totals.sequence,
+                as_of=as_of,
+                all_seeded=held.is_all_seeded,
+            ),
+            unit=budget.unit,
+            relation=budget.relation,
+            accounting=budget.accounting,
+            levels=tuple(_level(level, spent[level.name], budget) for level in budget.levels),
+            released=tuple(
+                {"words": release_words(group.mechanism, group.facts)}
+                | asdict(group)
+                | (_withheld(group) if sensitive else {})
+                for group in held.released
+            ),
+            outside=sentences.outside,
+            recorded=sentences.recorded,
+            assumptions=(*sentences.assumed, *([_WHOLE] if completeness_note else [])),
+            ledger_id=header.ledger_id,
+            created=header.created,
+            library_version=header.library_version,
+            n_entries=totals.sequence,
+            as_of=as_of,
+            head=None if sensitive else totals.digest,
+            completeness_note=completeness_note,
+            is_temporary=ledger.is_temporary,
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
@@ -196,69 +234,6 @@ class PrivacyStatement(Shown):
         return (
             f"<PrivacyStatement: epsilon={epsilons}, delta={self.levels[0]['delta']:g} per "
             f"{self.unit}, {releases} releases>"
-        )
-
-
-@dataclass(frozen=True)
-class StatementFacts:
-    """Contents of a ledger at one moment, of which its statement is made. They may be sensitive."""
-
-    header: Header
-    held: Contents
-    totals: Totals
-    child_name: str
-    completeness_note: str
-    is_temporary: bool
-
-    @classmethod
-    def read(cls, ledger: Ledger) -> StatementFacts:
-        """Read a ledger, with all of its entries checked."""
-        completeness_note = ledger.completeness_note()
-        header, walk = ledger.header(), ledger.walk()
-        held = contents(walk)
-        return cls(
-            header, held, walk.totals, ledger.child_name, completeness_note, ledger.is_temporary
-        )
-
-    def statement(self) -> PrivacyStatement:
-        header, held, totals = self.header, self.held, self.totals
-        budget = header.budget
-        sensitive = budget.is_sensitive
-        spent = spent_by_level(budget, totals)
-        shares = {name: report.share for name, report in spent.items()}
-        overspent = {name: share for name, share in shares.items() if share > 1}
-        sentences = grounds(budget, held, overspent, self.child_name)
-        as_of = held.last or header.created
-        return PrivacyStatement(
-            summary=summary(
-                budget,
-                shares,
-                sentences.outside_names,
-                n_entries=totals.sequence,
-                as_of=as_of,
-                all_seeded=held.is_all_seeded,
-            ),
-            unit=budget.unit,
-            relation=budget.relation,
-            accounting=budget.accounting,
-            levels=tuple(_level(level, spent[level.name], budget) for level in budget.levels),
-            released=tuple(
-                {"words": release_words(group.mechanism, group.facts)}
-                | asdict(group)
-                | (_withheld(group) if sensitive else {})
-                for group in held.released
-            ),
-            outside=sentences.outside,
-            recorded=sentences.recorded,
-            assumptions=(*sentences.assumed, *([_WHOLE] if self.completeness_note else [])),
-            ledger_id=header.ledger_id,
-            created=header.created,
-            library_version=header.library_version,
-            n_entries=totals.sequence,
-            as_of=as_of,
-            head=None if sensitive else totals.digest,
-            completeness_note=self.completeness_note,
-            is_temporary=self.is_temporary,
         )
 
 
