@@ -12,7 +12,7 @@ from secretballot.accounting._report import replay
 from secretballot.costs import NoisyBit
 from secretballot.costs._groups import split_group
 from secretballot.costs._orders import ORDERS
-from secretballot.mechanisms import GNMax, RoundRobin
+from secretballot.mechanisms import GNMax, RoundRobin, VectorSum
 
 TIED = [[3.0, 3.0]]
 
@@ -141,3 +141,19 @@ def test_turns_are_for_people_with_one_ballot():
             RoundRobin(mechanism=inner, turns={"a": (1, 2), "b": (1, 1)})
     RoundRobin(mechanism=inner, turns={"a": (1, 1), "b": (1, 2)})
     RoundRobin(mechanism=inner, turns={"a": (2, 2), "b": (1, 2)})
+
+
+def test_a_part_that_takes_every_turn_pays_no_more_than_the_budget():
+    # Each time the first part of two is asked, so that its own charges add up.
+    accountant = PrivacyAccountant({"a": 1.0}, 1e-5)
+    scope, sums = accountant.scope(), VectorSum(sigma=40.0, weight={"a": 1.0})
+    turn = RoundRobin(mechanism=sums, turns={"a": (1, 2)})
+    n_rows, level = 0, accountant.levels[0]
+    with pytest.raises(BudgetExceededError):
+        for _ in range(400):
+            n_rows += len(accountant.release(turn, np.zeros((1, 2)), scope=scope))
+    mu2 = sums.laws(2)["a"][0].move.ratio ** 2
+    assert n_rows == int(level.amount / mu2)
+    # The other part has paid nothing, and may take as many turns.
+    other = RoundRobin(mechanism=sums, turns={"a": (1, 2)}, first_row=1)
+    assert len(accountant.release(other, np.zeros((1, 2)), scope=scope)) == 1
