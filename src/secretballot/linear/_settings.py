@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 
 from secretballot._base._numbers import check_number, quoted
-from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ledger._budget import Scope
 from secretballot.linear._classes import ClassResponse
@@ -29,7 +28,7 @@ from secretballot.tables._labels import (
     declared_n_labels,
     learned_classes,
 )
-from secretballot.tables._table_checks import check_lengths, warn_private_extremes
+from secretballot.tables._table_checks import check_target_length, warn_private_extremes
 
 ClassWeight = Mapping[Hashable, float] | str | None
 
@@ -64,7 +63,7 @@ class NumberReader(AnswerReader):
     def read(self, y: ArrayLike, n_rows: int) -> tuple[NumberResponse, Targets]:
         bounds = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
-        check_lengths("y", targets, len(targets), n_rows)
+        check_target_length(targets, n_rows)
         warn_private_extremes("target_bounds", {"y": bounds}, {"y": targets})
         response = NumberResponse(bounds)
         return response, response.encode(targets)
@@ -89,7 +88,7 @@ class ClassReader(AnswerReader):
 
     def read(self, y: ArrayLike, n_rows: int) -> tuple[ClassifierResponse, Targets]:
         targets = check_targets(y)
-        check_lengths("y", targets, _num_samples(targets), n_rows)
+        check_target_length(targets, n_rows)
         if targets.ndim == 2:
             check_class_weight(self.class_weight, None)
             check_label_classes(self.classes, targets.shape[1], is_sparse=issparse(targets))

@@ -230,10 +230,10 @@ def price_of_fits(
     scope: Scope,
     n_fits: int,
     *,
-    share: Mapping[str, float] | None = None,
+    share: Mapping[str, float] | None,
     sizes: Mapping[str, float],
-    problem: str = "",
-    expected: str = "",
+    problem: str,
+    expected: str,
     plan: ReleasePlan | None = None,
 ) -> FitPrice:
     """Compute the price of fits that take all that their scope allows, or a given share.
