@@ -22,6 +22,7 @@ from secretballot.linear._private_sums import Targets
 from secretballot.linear._response import ClassifierResponse, Response
 from secretballot.measures._targets import check_target_bounds, read_targets
 from secretballot.tables._labels import (
+    NO_CLASSES_OF_PARTS,
     check_label_classes,
     check_targets,
     declared_classes,
@@ -119,10 +120,7 @@ class ClassReader(AnswerReader):
         if not isinstance(y, str):
             return self.without_rows(len(y))
         if self.classes is None:
-            raise ValueError(
-                "classes=None: the classes of rows in parts are not read from them. Pass "
-                "classes=[0, 1], or as they are in the column of y."
-            )
+            raise ValueError(NO_CLASSES_OF_PARTS)
         self._check_no_label_settings()
         check_class_weight(self.class_weight, declared_classes(self.classes))
         return self.without_rows(None)
