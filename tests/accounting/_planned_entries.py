@@ -6,11 +6,7 @@ from collections import defaultdict
 import pytest
 
 from secretballot.accounting._protocol import describe
-
-
-def by_level(value):
-    """Return values by level; one value for all is that of everyone."""
-    return value if isinstance(value, dict) else {"everyone": value}
+from secretballot.ledger._budget import by_level
 
 
 def check_entries(accountant, plan, price, n_before=0):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from tests._fakes import Gaussian, Pure, calibrated
+from tests.accounting._reserved_rows import tied
 
 from secretballot import publish_proportions
 from secretballot.accounting import BudgetExceededError, GaussianCost, PrivacyAccountant, price_plan
@@ -25,10 +26,6 @@ LOG2 = math.log(2)
 
 def budget(epsilon=LOG2, delta=1e-5, **options):
     return PrivacyAccountant(epsilon, delta, order="gaussian", **options)
-
-
-def tied(n_rows, n_columns=2):
-    return np.full((n_rows, n_columns), 120.0)
 
 
 def answered_until_it_ends(accountant, mechanism, at_once):

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from tests._commands import ledger_command
 from tests._fakes import votes
+from tests._programs import interrupts_arrive
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger._ledger import Ledger
@@ -154,15 +155,10 @@ def test_ctrl_c_moves_all_or_nothing(path, filled, url, monkeypatch, kind, name)
         signal.raise_signal(signal.SIGINT)
         return original(*arguments)
 
-    # A job in the background is started with the signal ignored.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(kind, name, interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                move(Ledger.open(path), url)
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with interrupts_arrive(), monkeypatch.context() as patch:
+        patch.setattr(kind, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            move(Ledger.open(path), url)
     if kind is ServerRows:
         assert digests(filled) == before
         filled.release(GNMax(sigma=900.0), votes(1))

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from tests._programs import interrupts_arrive
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PrivateLogisticRegression
 from secretballot.accounting import CompletedInterrupt
@@ -35,11 +36,9 @@ BOUNDS = {"age": (0, 100), "hours": (0, 100)}
 
 
 @pytest.fixture(autouse=True)
-def _default_handler():
-    """Handle SIGINT as Python does: processes in the background may ignore it."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, handler)
+def _interrupts_arrive():
+    with interrupts_arrive():
+        yield
 
 
 def classifier(accountant):

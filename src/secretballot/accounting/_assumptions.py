@@ -86,12 +86,12 @@ class Grounds(NamedTuple):
 
 
 def grounds(
-    budget: Budget, held: Contents, overspent: Mapping[str, float], child_name: str = ""
+    budget: Budget, held: Contents, overspent: Mapping[str, float], child_name: str
 ) -> Grounds:
     """Return the grounds of a ledger's guarantee, a sentence or two for each.
 
     `overspent` has the share that was spent of each level above its budget, and `child_name`
-    is that of a child budget.
+    is that of a child budget, or "".
     """
     released = held.released
     about_unit = _ABOUT_UNITS[budget.unit]

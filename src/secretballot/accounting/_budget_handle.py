@@ -32,14 +32,13 @@ from secretballot.accounting._report import (
     spent_by_level,
 )
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.ledger._budget import ONLY_LEVEL, Cap, LevelBudget, Scope, check_cap
+from secretballot.ledger._budget import Cap, LevelBudget, Scope, check_cap, without_only_level
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._guard import showing
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._totals import Totals
 
 M = TypeVar("M", bound=ReleaseMechanism)
-R = TypeVar("R")
 
 
 class BudgetHandle:
@@ -50,7 +49,7 @@ class BudgetHandle:
     def spent(self) -> PrivacySpent | dict[str, PrivacySpent]:
         """Report the privacy that was spent, per level if epsilon was given per level."""
         spent = spent_by_level(self._ledger.budget, self._ledger.totals())
-        return _without_only_level(ByLevel(spent))
+        return without_only_level(ByLevel(spent))
 
     def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
         """Report the privacy that is left, per level if epsilon was given per level.
@@ -59,7 +58,7 @@ class BudgetHandle:
         """
         totals, sensitive = self._ledger.totals(), self._ledger.budget.is_sensitive
         is_closed = self._ledger.is_closed
-        return _without_only_level(
+        return without_only_level(
             ByLevel(
                 (level.name, remaining_for(level, totals, is_closed, sensitive=sensitive))
                 for level in self.levels
@@ -197,7 +196,7 @@ class BudgetHandle:
             charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
         else:
             charges = dict(pricing.unchecked_price(span))
-        return _without_only_level({level.name: share_of(level, charges) for level in self.levels})
+        return without_only_level({level.name: share_of(level, charges) for level in self.levels})
 
     def calibrate(
         self,
@@ -289,7 +288,7 @@ class BudgetHandle:
         _check_share(share)
         self._ledger.check_open()
         totals = self._ledger.totals()
-        return _without_only_level(
+        return without_only_level(
             equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
         )
 
@@ -406,8 +405,3 @@ def _check_share(share: object) -> None:
     check_number("share", share, above=0)
     if as_float(share) > 1:
         raise ValueError(f"share={share!r} must be at most 1, all that is left.")
-
-
-def _without_only_level(by_level: dict[str, R]) -> R | dict[str, R]:
-    """Return the one value of a budget with one epsilon, or the values by level."""
-    return by_level[ONLY_LEVEL] if by_level.keys() == {ONLY_LEVEL} else by_level

@@ -13,7 +13,14 @@ from secretballot.accounting._report import spent_on
 from secretballot.accounting._reservations import Reservation, Reserving
 from secretballot.costs._cost import gate_budget, gaussian_budget
 from secretballot.costs._orders import GAUSSIAN
-from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, Scope, check_cap
+from secretballot.ledger._budget import (
+    Budget,
+    Cap,
+    LevelBudget,
+    Scope,
+    check_cap,
+    without_only_level,
+)
 from secretballot.ledger._entry import (
     NAME_SEPARATOR,
     Child,
@@ -49,7 +56,7 @@ def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, f
         )
 
     caps = {level.name: largest_cap(level) for level in levels}
-    return caps.get(ONLY_LEVEL, caps)
+    return without_only_level(caps)
 
 
 def _amount(level: LevelBudget, cap: float) -> float:

@@ -17,7 +17,7 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting._reservations import Reservation
-from secretballot.ledger._budget import ONLY_LEVEL, Scope
+from secretballot.ledger._budget import Scope, by_level, without_only_level
 from secretballot.ledger._guard import HeldInterrupts
 
 #: The word of a note under which the ledger keeps the name of a planned release.
@@ -134,9 +134,9 @@ class ReleasePlan(Shown):
             price = accountant.price(
                 release.mechanism, release.n_rows, n_columns=release.n_columns, scope=scope
             )
-            for level, share in (price if isinstance(price, dict) else {ONLY_LEVEL: price}).items():
+            for level, share in by_level(price).items():
                 shares[level] = shares.get(level, 0.0) + share
-        return shares[ONLY_LEVEL] if shares.keys() == {ONLY_LEVEL} else shares
+        return without_only_level(shares)
 
     def _view(self) -> View:
         rows: list[list[Cell]] = [

@@ -35,10 +35,10 @@ from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
 from secretballot.tables._table_checks import (
     check_file_columns,
     check_header,
-    check_lengths,
     check_row_order,
     check_table_kinds,
     check_target_left_out,
+    check_target_length,
     check_text_reader,
     warn_repeated_rows,
 )
@@ -141,7 +141,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         check_row_order(name, values, X)
     table = as_rows(X, "X")
     labels = check_targets(y)
-    check_lengths("y", labels, _num_samples(labels), _num_samples(table))
+    check_target_length(labels, _num_samples(table))
     check_target_left_out(table, y)
     if owners is None:
         warn_repeated_rows(X)

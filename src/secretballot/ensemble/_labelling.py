@@ -26,11 +26,11 @@ from secretballot.ensemble.advice import (
     warn_costly_rows,
     warn_noise,
 )
-from secretballot.ledger._budget import Scope
+from secretballot.ledger._budget import Scope, by_level
 from secretballot.ledger._guard import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._fit_checks import by_level, warn_settings
+from secretballot.tables._fit_checks import warn_settings
 from secretballot.tables._labels import warn_classes_learned
 from secretballot.tables._people import check_unit
 from secretballot.tables._randomness import Randomness

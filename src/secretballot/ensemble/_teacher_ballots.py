@@ -75,8 +75,8 @@ class Failures:
     def check_any_success(
         self,
         *,
-        multilabel: bool = False,
-        X: Rows | None = None,
+        multilabel: bool,
+        X: Rows | None,
         public: bool = True,
         n_rows: int | None = None,
     ) -> None:

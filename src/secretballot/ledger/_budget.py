@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, TypeGuard
+from typing import Literal, NoReturn, TypeGuard, TypeVar
 
 from secretballot._base._numbers import MOST_EPSILON, as_float, check_number, quoted
 from secretballot.costs._cost import best_order, gate_budget, gaussian_budget, renyi_budget
@@ -17,6 +17,19 @@ from secretballot.costs._orders import GAUSSIAN, ORDERS, Order, grid_order
 #: The name of the one level of a budget with one epsilon. Charges name it, or
 #: `secretballot.costs.EVERYONE`: a group that stands for all levels of any budget.
 ONLY_LEVEL = "everyone"
+
+V = TypeVar("V")
+
+
+def by_level(value: V | dict[str, V]) -> dict[str, V]:
+    """Return values by level; one value for all is that of the level "everyone"."""
+    return value if isinstance(value, dict) else {ONLY_LEVEL: value}
+
+
+def without_only_level(values: dict[str, V]) -> V | dict[str, V]:
+    """Return the one value of a budget with one epsilon, or the values by level."""
+    return values[ONLY_LEVEL] if values.keys() == {ONLY_LEVEL} else values
+
 
 #: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.
 AskedOrder = Order | Literal["renyi"]
@@ -195,9 +208,7 @@ class Budget:
     @property
     def epsilon(self) -> float | dict[str, float]:
         """Epsilon of the budget: one number, or a dict with one per level."""
-        if self.names == (ONLY_LEVEL,):
-            return self.levels[0].epsilon
-        return {level.name: level.epsilon for level in self.levels}
+        return without_only_level({level.name: level.epsilon for level in self.levels})
 
     @property
     def delta(self) -> float:

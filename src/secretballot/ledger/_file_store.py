@@ -621,7 +621,7 @@ class FileStore:
         return holding(self.name, write_held)
 
     def slots(self) -> Slots:
-        return read_mark(self.name + _MARK)
+        return read_slots(self.name)
 
     def mark_path(self) -> str:
         return self.name + _MARK

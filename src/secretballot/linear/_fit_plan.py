@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from secretballot._base._errors import BudgetExceededError, warn
 from secretballot.accounting._answers import epsilon_factor
 from secretballot.accounting._release_plan import PlannedRelease, ReleasePlan
+from secretballot.ledger._budget import by_level
 from secretballot.linear._additive_bins import FEWEST_PUBLIC_ROWS, AdditiveBins
 from secretballot.linear._classes import ClassResponse
 from secretballot.linear._dense_features import KernelFeatures
@@ -41,7 +42,6 @@ from secretballot.linear._synthetic_rows import rank_error_ratio
 from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.measures._rank_grid import RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
-from secretballot.tables._fit_checks import by_level
 from secretballot.tables._levels import Levels
 from secretballot.tables._public_rows_check import PublicRowsCheck
 

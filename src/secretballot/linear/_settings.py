@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 
 from secretballot._base._numbers import check_number, quoted
-from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ledger._budget import Scope
 from secretballot.linear._classes import ClassResponse
@@ -23,13 +22,14 @@ from secretballot.linear._private_sums import Targets
 from secretballot.linear._response import ClassifierResponse, Response
 from secretballot.measures._targets import check_target_bounds, read_targets
 from secretballot.tables._labels import (
+    NO_CLASSES_OF_PARTS,
     check_label_classes,
     check_targets,
     declared_classes,
     declared_n_labels,
     learned_classes,
 )
-from secretballot.tables._table_checks import check_lengths, warn_private_extremes
+from secretballot.tables._table_checks import check_target_length, warn_private_extremes
 
 ClassWeight = Mapping[Hashable, float] | str | None
 
@@ -64,7 +64,7 @@ class NumberReader(AnswerReader):
     def read(self, y: ArrayLike, n_rows: int) -> tuple[NumberResponse, Targets]:
         bounds = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
-        check_lengths("y", targets, len(targets), n_rows)
+        check_target_length(targets, n_rows)
         warn_private_extremes("target_bounds", {"y": bounds}, {"y": targets})
         response = NumberResponse(bounds)
         return response, response.encode(targets)
@@ -89,7 +89,7 @@ class ClassReader(AnswerReader):
 
     def read(self, y: ArrayLike, n_rows: int) -> tuple[ClassifierResponse, Targets]:
         targets = check_targets(y)
-        check_lengths("y", targets, _num_samples(targets), n_rows)
+        check_target_length(targets, n_rows)
         if targets.ndim == 2:
             check_class_weight(self.class_weight, None)
             check_label_classes(self.classes, targets.shape[1], is_sparse=issparse(targets))
@@ -120,10 +120,7 @@ class ClassReader(AnswerReader):
         if not isinstance(y, str):
             return self.without_rows(len(y))
         if self.classes is None:
-            raise ValueError(
-                "classes=None: the classes of rows in parts are not read from them. Pass "
-                "classes=[0, 1], or as they are in the column of y."
-            )
+            raise ValueError(NO_CLASSES_OF_PARTS)
         self._check_no_label_settings()
         check_class_weight(self.class_weight, declared_classes(self.classes))
         return self.without_rows(None)

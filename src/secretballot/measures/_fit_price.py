@@ -14,7 +14,7 @@ from secretballot._base._sklearn_compat import ShortParameterErrors
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
-from secretballot.ledger._budget import ONLY_LEVEL, Scope
+from secretballot.ledger._budget import ONLY_LEVEL, Scope, by_level
 from secretballot.measures._regression_price import RegressionScorePrice
 from secretballot.measures._score_price import (
     ROUNDING,
@@ -23,7 +23,7 @@ from secretballot.measures._score_price import (
     price_score,
     share_text,
 )
-from secretballot.tables._fit_checks import by_level, price_of_all
+from secretballot.tables._fit_checks import price_of_all
 
 #: Least and largest part of what is left that fits are advised to take, where a score follows.
 _LEAST_PART, _MOST_PART = 0.01, 0.9
@@ -230,10 +230,10 @@ def price_of_fits(
     scope: Scope,
     n_fits: int,
     *,
-    share: Mapping[str, float] | None = None,
+    share: Mapping[str, float] | None,
     sizes: Mapping[str, float],
-    problem: str = "",
-    expected: str = "",
+    problem: str,
+    expected: str,
     plan: ReleasePlan | None = None,
 ) -> FitPrice:
     """Compute the price of fits that take all that their scope allows, or a given share.

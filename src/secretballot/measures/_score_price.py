@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from secretballot._base._errors import BudgetExceededError
 from secretballot._base._numbers import check_integer, check_number, number_of_rows
@@ -17,12 +17,10 @@ from secretballot.accounting._answers import (
     check_amount,
     check_within_budget,
 )
+from secretballot.ledger._budget import Scope, by_level
 from secretballot.measures._intervals import population_interval, quantile
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import NoisyCounts, VectorSum
-
-if TYPE_CHECKING:
-    from secretballot.ledger._budget import Scope
 
 M = TypeVar("M", bound=Mechanism)
 
@@ -85,9 +83,9 @@ class ScorePrice(Shown):
 
 
 def share_table(share: float | dict[str, float]) -> Table:
-    shares = share if isinstance(share, dict) else {"everyone": share}
     rows = [
-        (level, Bar.of(part, "of the budget"), share_text(part)) for level, part in shares.items()
+        (level, Bar.of(part, "of the budget"), share_text(part))
+        for level, part in by_level(share).items()
     ]
     return Table(("level", "", "of the budget"), rows)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import RandomState, noise_generator
 from secretballot.ensemble.advice import warn_noise
-from secretballot.parties._question import BallotPlan, Motion, Question, drawn_centrally
+from secretballot.parties._question import BallotAssignment, Motion, Question, drawn_centrally
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class TrustedAggregator:
             motion.mechanism.check_counts(motion.counts(dict.fromkeys(motion.voters, ballot)))
             warn_noise(
                 drawn_centrally(motion.mechanism),
-                BallotPlan.of(motion.voters),
+                BallotAssignment.of(motion.voters),
                 motion.n_columns,
                 n_rows=1,
                 learns=False,

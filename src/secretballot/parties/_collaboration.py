@@ -26,7 +26,7 @@ from secretballot.parties._aggregator import TrustedAggregator, Voters
 from secretballot.parties._agreement import Agreement, shown_names
 from secretballot.parties._party import Party
 from secretballot.parties._question import (
-    BallotPlan,
+    BallotAssignment,
     Question,
     Table,
     drawn_centrally,
@@ -227,20 +227,20 @@ class Collaboration:
         # All vote but the heaviest, who asks.
         n_voters = max(len(names) - 1, agreement.min_voters)
         lightest = sorted(names, key=agreement.weight)[:n_voters]
-        plan = BallotPlan.of({name: agreement.weight(name) for name in lightest})
+        assignment = BallotAssignment.of({name: agreement.weight(name) for name in lightest})
         is_apart = votes_apart(agreement.mechanism, self.labels)
         n_labels = len(self.classes or self.labels or ())
         accountant = self.parties[poorest].accountant
 
         def vote(noise: float) -> Mechanism:
             central = drawn_centrally(build(noise))
-            mechanism = for_voters(central, plan.n_equal, plan.n_teachers)
+            mechanism = for_voters(central, assignment.n_equal, assignment.n_teachers)
             return mechanism if is_apart else for_columns(mechanism, group, n_labels)
 
         check_noise(
             vote,
             noise_scale(agreement.mechanism),
-            plan,
+            assignment,
             2 if is_apart else len(group),
             n_rows,
             learns=False,

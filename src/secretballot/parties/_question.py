@@ -144,13 +144,13 @@ def drawn_centrally(mechanism: Mechanism) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class BallotPlan(Assignment):
+class BallotAssignment(Assignment):
     """Assignment of a vote of parties, with a weight of each ballot."""
 
     weights: Mapping[str, float]
 
     @classmethod
-    def of(cls, weights: Mapping[str, float]) -> BallotPlan:
+    def of(cls, weights: Mapping[str, float]) -> BallotAssignment:
         return cls(len(weights), weights)
 
     @property

@@ -60,9 +60,7 @@ def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
     return listed
 
 
-def match_rows(
-    bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str = "raise"
-) -> Integers:
+def match_rows(bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str) -> Integers:
     """Return the row of each bag in a table; rows without instances are refused or dropped."""
     row_of = {bag: row for row, bag in enumerate(table_ids)}
     missing = [bag for bag in bag_ids if bag not in row_of]

@@ -19,7 +19,7 @@ from secretballot._base._view import (
 )
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._children import child_reports, epsilon_of_share
-from secretballot.ledger._budget import ONLY_LEVEL, RELATIONS, UNITS, AskedOrder
+from secretballot.ledger._budget import RELATIONS, UNITS, AskedOrder, by_level
 from secretballot.ledger._entry import NAME_SEPARATOR
 from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._transfer import move
@@ -246,8 +246,8 @@ def _price(options: argparse.Namespace) -> None:
             shares = accountant.price(
                 mechanism, options.rows, n_columns=options.columns, check_left=False
             )
-    left_now = {name: level.share for name, level in _by_level(accountant.remaining()).items()}
-    levels = [
+    left_now = {name: level.share for name, level in by_level(accountant.remaining()).items()}
+    levels: list[dict[str, Any]] = [
         {
             "level": name,
             "asked": plain_number(share),
@@ -255,7 +255,7 @@ def _price(options: argparse.Namespace) -> None:
             "left": left_now[name],
             "left_after": None if refusal else max(left_now[name] - share, 0.0),
         }
-        for name, share in _by_level(shares).items()
+        for name, share in by_level(shares).items()
     ]
     is_sensitive = accountant.accounting == "data_dependent"
     if is_sensitive:
@@ -283,10 +283,6 @@ def _price(options: argparse.Namespace) -> None:
 
 def _share(share: Any) -> str:
     return "does not fit" if share is None else percent(float(share))
-
-
-def _by_level(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {ONLY_LEVEL: value}
 
 
 def _mechanism(name: str, settings: dict[str, float], relation: str) -> Mechanism:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._limits import EQUAL_FITS
-from secretballot.ledger._budget import ONLY_LEVEL, Scope
+from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._levels import Levels
 
@@ -72,18 +72,10 @@ def _warn_share(accountant: PrivacyAccountant, epsilon: float | dict[str, float]
         )
 
 
-V = TypeVar("V")
-
-
 def price_of_all(accountant: PrivacyAccountant, scope: Scope | None) -> dict[str, float]:
     """Compute the price of a release that takes all that is left, as shares of the budget."""
     full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
     return by_level(accountant.price(full_release, n_columns=1, scope=scope))
-
-
-def by_level(value: V | dict[str, V]) -> dict[str, V]:
-    """Return values by level; one value for all is that of the level "everyone"."""
-    return value if isinstance(value, dict) else {ONLY_LEVEL: value}
 
 
 def refuse_arguments(unsupported: Mapping[str, object], weights: str) -> None:

@@ -20,6 +20,11 @@ from secretballot.tables._frames import check_column
 
 #: Most numbers that are classes without being named as codes.
 _MOST_NUMBERS = 100
+#: Error of a fit to rows in parts without their classes.
+NO_CLASSES_OF_PARTS = (
+    "classes=None: the classes of rows in parts are not read from them. Pass classes=[0, 1], or as "
+    "they are in the column of y."
+)
 _OF_SETS = (
     "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "
     "that it finds in private rows are a release."

@@ -23,11 +23,11 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._protocol import RandomState
 from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.accounting._reservations import Reservation
-from secretballot.ledger._budget import Scope
+from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
 from secretballot.tables._column_schema import ColumnSchema
-from secretballot.tables._fit_checks import by_level, price_of_all
+from secretballot.tables._fit_checks import price_of_all
 from secretballot.tables._frames import sparse_columns
 from secretballot.tables._people import People
 from secretballot.tables._row_schema import TARGETS, RowSchema

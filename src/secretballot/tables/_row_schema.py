@@ -246,27 +246,26 @@ class RowSchema:
             if column.kind in ("number", "boolean") and column_cells(values).dtype.kind == "O"
         )
 
-    def read_queries(self, X: ArrayLike, name: str = "X", *, warns: bool = False) -> Any:
+    def read_queries(self, X: ArrayLike, *, warns: bool = False) -> Any:
         """Convert rows that a fitted model is asked about; `warns` of columns of misfits.
 
         Refused are data frames where the fit had arrays alone, and rows that are a missing text.
         """
-        table, misfits = self.read(X, name)
+        table, misfits = self.read(X)
         if warns:
-            self.warn_counts(self._counts(table, misfits), name)
+            self.warn_counts(self._counts(table, misfits))
         if self.names is None and len(self.shape) == 1:
-            check_names((), X, name)
+            check_names((), X, "X")
         if not self.shape and self.container and self.columns[0].kind == "text":
             if column_cells(X).dtype.kind in "biufc":
                 raise ValueError(
-                    f"{name} is a column of numbers, and the fit had one of texts. "
-                    f"{NOT_FOR_PUBLICATION}"
+                    f"X is a column of numbers, and the fit had one of texts. {NOT_FOR_PUBLICATION}"
                 )
             if misfits:
                 (missing,) = misfits.values()
                 raise ValueError(
-                    f"{name} has {int(missing.sum())} cells that are no texts, and the fit had "
-                    f"none: pass {name}.fillna('') ({name}.fill_null('') of polars), or leave "
+                    f"X has {int(missing.sum())} cells that are no texts, and the fit had "
+                    "none: pass X.fillna('') (X.fill_null('') of polars), or leave "
                     f"these rows out. {NOT_FOR_PUBLICATION}"
                 )
         return table
@@ -289,7 +288,7 @@ class RowSchema:
             return list(range(int(np.prod(self.shape))))
         return [column.name for column in self.columns]
 
-    def warn_counts(self, counts: NDArray[np.float64], name: str = "X") -> None:
+    def warn_counts(self, counts: NDArray[np.float64]) -> None:
         """Warn of columns most of whose cells are missing, can't be read, or are out of range."""
         n_rows = counts[0]
         if n_rows < FEWEST_ROWS:
@@ -302,10 +301,10 @@ class RowSchema:
         ]
         if most:
             warn(
-                f"most cells of {name} are missing, can't be read, or are none of the categories "
+                "most cells of X are missing, can't be read, or are none of the categories "
                 f"of the fit in {', '.join(shorten(most))}. Answers take all such "
                 "cells of a column for the same. Spell, code and convert columns as for the fit. "
-                f"If {name} is private, so is this warning."
+                "If X is private, so is this warning."
             )
         if self.ranges is not None:
             self.ranges.warn_shares(far, FAR_WORDS)

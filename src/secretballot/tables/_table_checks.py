@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
+from secretballot._base._sklearn_compat import _num_samples
 from secretballot.tables._cells import missing_cells, read_days, read_numbers, read_texts
 from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._frames import (
@@ -108,12 +109,12 @@ def is_plain(index: Any) -> bool:
     return index.nlevels == 1 and bool(np.array_equal(index, np.arange(len(index))))
 
 
-def check_lengths(name: str, values: object, n_values: int, n_rows: int) -> None:
-    if n_values != n_rows:
-        shape = getattr(values, "shape", ())
-        flat = f" Pass {name}.ravel()." if tuple(shape) == (1, n_rows) else ""
+def check_target_length(y: Any, n_rows: int) -> None:
+    n_targets = _num_samples(y)
+    if n_targets != n_rows:
+        flat = " Pass y.ravel()." if tuple(getattr(y, "shape", ())) == (1, n_rows) else ""
         raise ValueError(
-            f"X has {n_rows} rows, and {name} has {n_values} entries (inconsistent numbers of "
+            f"X has {n_rows} rows, and y has {n_targets} entries (inconsistent numbers of "
             f"samples): give one for each row of X, from the same table.{flat}"
         )
 
@@ -179,6 +180,7 @@ def _copies_without_label(X: Any) -> int:
 
 
 def _row_hashes(X: Any) -> NDArray[np.uint64] | None:
+    """Hash rows, to compare them within one table only; None if it has no fast hashes."""
     if isinstance(X, list | tuple):
         return None
     kind = container_kind(X)

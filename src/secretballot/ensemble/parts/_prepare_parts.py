@@ -25,6 +25,7 @@ from secretballot.ensemble.parts._part_shards import PartShards, ShardReader
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._exchange import Division, OwnerHashes
 from secretballot.tables._frames import column_names
+from secretballot.tables._labels import NO_CLASSES_OF_PARTS
 from secretballot.tables._levels import Levels, level_names
 from secretballot.tables._people import check_unit
 from secretballot.tables._private_parts import PrivateParts
@@ -55,10 +56,7 @@ def prepare_parts(
         )
     several = not isinstance(parts.y, str)
     if ensemble.classes is None and not several:
-        raise ValueError(
-            "classes=None: the classes of rows in parts are not read from them. Pass "
-            "classes=[0, 1], or as they are in the column of y."
-        )
+        raise ValueError(NO_CLASSES_OF_PARTS)
     if ensemble.individualization is not None and parts.budgets is None:
         raise ValueError(
             f"individualization={ensemble.individualization!r} needs levels: give "

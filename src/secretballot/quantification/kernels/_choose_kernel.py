@@ -25,7 +25,7 @@ def choose_kernel(
     solver: str,
     diagonals: ArrayLike,
     rng: np.random.Generator,
-    safe_number: int = 0,
+    safe_number: int,
 ) -> tuple[int, float, Floats]:
     """Choose the bandwidth and the diagonal that predict held-out sets best; also their errors.
 
