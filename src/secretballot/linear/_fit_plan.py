@@ -163,7 +163,7 @@ _ALL_BINS = 512
 _FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
 
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
-#: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
+#: prediction of the most frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
 _LEAST_SIGNAL = 6.0
 
 #: Bytes of each reference row for each pair of its entries, in either order. (Measured: 20 bytes at
@@ -216,7 +216,7 @@ class FitSize:
         raise BudgetExceededError(
             f"noise that fits what may be spent would drown what {n_units} private rows (or "
             f"owners) say together: their mean stands out of it {self.signal:.2g} times, and "
-            f"{_LEAST_SIGNAL:g} times are needed to learn more than the frequent class. Nothing "
+            f"{_LEAST_SIGNAL:g} times are needed to predict better than a constant. Nothing "
             f"was released or spent. Use about {math.ceil(n_units * factor)} rows, "
             f"{epsilon:g} times the epsilon, or fewer columns."
         )

@@ -223,7 +223,10 @@ class RowSchema:
         if self.container == "numbers":
             return self._read_numbers(X, name)
         if issparse(X):
-            raise ValueError(f"{name} is sparse, and X_public is not an array of numbers.")
+            raise ValueError(
+                f"{name} is sparse, and {'the fit' if self.fitted else 'X_public'} had a table of "
+                f"columns: give such a table, or {name}.toarray() if it has the same columns."
+            )
         cells, misfits = [], {}
         columns = self.match_columns(X, name) if self.shape else [X]
         for column, values in zip(self.columns, columns, strict=True):
