@@ -123,7 +123,7 @@ class Response(ABC):
 
     @property
     def largest_rank_error(self) -> float:
-        """Error of correlations of ranks below which they are released beside public rows.
+        """Largest error at which correlations of ranks are released beside public rows.
 
         In units of the error of the public rows' correlations.
         """

@@ -18,7 +18,7 @@ from secretballot._base._numbers import listed_classes, named_classes, sorted_cl
 from secretballot.tables._cells import missing_cells
 from secretballot.tables._frames import check_column
 
-#: Most numbers that are classes without being named as codes.
+#: Most different numbers that are accepted as classes, if `classes` does not name them as codes.
 _MOST_NUMBERS = 100
 _OF_SETS = (
     "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "
@@ -99,7 +99,7 @@ def _is_number(kind: type) -> bool:
 
 
 def _label_table(y: ArrayLike) -> NDArray[Any] | None:
-    """Return labels of several columns as an array, None for other labels."""
+    """Return labels of several columns as an array; None if each row has one label."""
     try:
         table = np.asarray(y)
     except ValueError:  # rows of different lengths
@@ -260,7 +260,7 @@ def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
 def check_label_classes(
     classes: ArrayLike | None, n_labels: int, *, is_sparse: bool = False
 ) -> None:
-    """Refuse classes that are not those of so many labels, of a table y that may be sparse."""
+    """Refuse classes other than [0, 1] for each of `n_labels`; `is_sparse` is for the remedy."""
     if classes is not None and declared_n_labels(classes) != n_labels:
         shown = listed_classes(np.array(classes, dtype=object))
         table = "y.toarray()" if is_sparse else "numpy.asarray(y)"
