@@ -1,4 +1,4 @@
-"""Ctrl-C after a release: what is made of it is kept, not the numbers that were drawn alone."""
+"""Ctrl-C after a release: the interrupt carries the finished answer, not only noisy numbers."""
 
 import itertools
 import signal
@@ -36,7 +36,7 @@ BOUNDS = {"age": (0, 100), "hours": (0, 100)}
 
 @pytest.fixture(autouse=True)
 def _default_handler():
-    """Handle SIGINT as Python does: processes in the background may ignore it."""
+    """Install Python's handler of SIGINT: background processes may have started without it."""
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
@@ -56,7 +56,7 @@ def regressor(accountant):
     return model.fit(TABLE, NUMBERS)
 
 
-#: By name: what is prepared, what is called with it, and the answer's type.
+#: By name: function that fits a model (or None), call, and type of the answer.
 ANSWERS = {
     "score": (
         None,
