@@ -273,14 +273,14 @@ def holding_mark(
             raise explain(TimeoutError("locked"))
         time.sleep(pause)
 
-    with PROCESS_LOCK, _explained(open_file, explain) as line:
-        while not try_turn(line.fileno()) and (waited := time.monotonic() - start) < _TURN:
+    with PROCESS_LOCK, _explained(open_file, explain) as queue:
+        while not try_turn(queue.fileno()) and (waited := time.monotonic() - start) < _TURN:
             wait(max(_SHORT, _LONG / (1 + waited / _LONG)))
         while True:
             with _explained(open_file, explain) as file:
                 if _explained(partial(_locked, name, file), explain):
                     try:
-                        line.close()
+                        queue.close()
                         return act(_explained(partial(HeldMark, file), explain))
                     finally:
                         # A program that is being started may still have the descriptor.

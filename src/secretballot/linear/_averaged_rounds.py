@@ -193,7 +193,7 @@ class AveragedRounds:
             plan, response.scaled_residuals, start
         )
         self._released, self._rates = [first], list[float]()
-        self._asked_coefficients = list[Floats]()
+        self._coefficients_at_release = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
         curvature = self._reference.products(weights)[0]
         # Axes in which both the curvature and the prior precision are diagonal.
@@ -228,7 +228,7 @@ class AveragedRounds:
         released sums, damped by its noise, is added to the mean of the coefficients.
         """
         scale = self.response.clipping_norm / self.plan.rows.total
-        coefficients = np.mean(self._asked_coefficients, axis=0)
+        coefficients = np.mean(self._coefficients_at_release, axis=0)
         slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         noise = self._noise / np.sqrt(self.n_done) * self.plan.features.norm
         damped = (self._scales + _PILOT_DAMPING * noise)[:, None]
@@ -268,7 +268,7 @@ class AveragedRounds:
                 self._coefficients, self.plan.features.norm, response.scaled_residuals
             )
             self._released.append(self.plan.noisy_sums(sums, self.plan.features.norm))
-        self._asked_coefficients.append(self._coefficients.copy())
+        self._coefficients_at_release.append(self._coefficients.copy())
         scale = response.clipping_norm / rows.total
         mean, slope = response.corrected(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
@@ -313,7 +313,7 @@ class AveragedRounds:
             self.plan,
             self._reference,
             self.response,
-            self._asked_coefficients[first:],
+            self._coefficients_at_release[first:],
             coefficients,
             direction,
             released=float(np.mean(products)) - overlap,

@@ -335,10 +335,10 @@ def plan_fit(
     placement = plan_bins(
         settings, population, bounds, size.n_bins, is_needed=columns.has_few_public_rows
     )
-    left, grid = check.remaining_share, None
+    remaining_share, grid = check.remaining_share, None
     if placement is not None:
         grid, mechanism, share = placement
-        left -= share
+        remaining_share -= share
         releases.append(
             PlannedRelease(
                 name="quantiles",
@@ -360,7 +360,7 @@ def plan_fit(
 
     pairs = []
     if n_pairs:
-        left -= _PAIR_SHARE
+        remaining_share -= _PAIR_SHARE
         pairs.append(
             PlannedRelease(
                 name="pairs",
@@ -375,7 +375,7 @@ def plan_fit(
     n_sums = 1 + size.n_rounds + n_pilot
     asks_ranks = columns.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
-        noise = sums(n_sums + 1, left).sigma * features.norm
+        noise = sums(n_sums + 1, remaining_share).sigma * features.norm
         n_columns, n_public = len(features.columns), columns.n_public
         ratio = rank_error_ratio(noise, n_columns, population.total, n_public)
         asks_ranks = ratio < response.largest_rank_error
@@ -383,9 +383,9 @@ def plan_fit(
     releases.append(
         PlannedRelease(
             name="sums",
-            mechanism=sums(n_sums, left),
+            mechanism=sums(n_sums, remaining_share),
             n_rows=n_sums,
-            share=left,
+            share=remaining_share,
             reads="residuals times features, one vector a person and round",
             note=population.note,
         )

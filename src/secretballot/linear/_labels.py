@@ -128,10 +128,10 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
         )
         norm = self.clipping_norm * limits
 
-        def factor(own: Floats) -> Floats:
-            factors = np.zeros_like(own)
-            for weight, others in points:
-                factors += weight * norm / np.sqrt(np.maximum(own + others, norm**2))
+        def factor(own_square: Floats) -> Floats:
+            factors = np.zeros_like(own_square)
+            for weight, other_squares in points:
+                factors += weight * norm / np.sqrt(np.maximum(own_square + other_squares, norm**2))
             return factors
 
         return factor((1 - p) ** 2), factor(p**2)

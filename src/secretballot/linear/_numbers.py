@@ -125,8 +125,8 @@ class NumberRounds:
             coefficients, features.norm, clipped_residuals(scale), N_BINS
         )
         vote = vote_length(features.norm, VOTE_LENGTH)
-        asked = np.concatenate([sums[:, 0], vote * counts])
-        noisy = self.plan.noisy_sums(asked, features.norm)
+        sums_and_votes = np.concatenate([sums[:, 0], vote * counts])
+        noisy = self.plan.noisy_sums(sums_and_votes, features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
         return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
 
@@ -146,8 +146,8 @@ class NumberRounds:
             return *self.ask(start, 1.0), dense_reference_rows(public), None
         sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
-        asked_sums = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
-        noisy = self.plan.noisy_sums(np.concatenate(asked_sums), features.norm)
+        vectors = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
+        noisy = self.plan.noisy_sums(np.concatenate(vectors), features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
         first = self._round(noisy, start, histogram)
         means = noisy[features.n_features : -N_BINS] / rows.total
@@ -344,7 +344,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
 #: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
 #: round is that of the target's bounds, and later ones follow the residuals.
 _N_ROUNDS = 5
-#: Least ratio of signal to noise with which pairs are asked by default.
+#: Least ratio of signal to noise with which pairs are searched by default.
 _PAIR_SIGNAL = 300.0
 
 

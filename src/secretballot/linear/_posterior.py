@@ -69,7 +69,7 @@ class Link(NamedTuple):
     # Power of the change of prior variances in an update.
     relaxation: float
     # Errors are computed from a moving average of expected targets: weight of the earlier passes.
-    kept: float
+    earlier_weight: float
     # Share of a score's posterior variance that is added to its squared distance from the score at
     # the release, and the largest variance that counts.
     variance_share: float
@@ -88,8 +88,9 @@ class Link(NamedTuple):
 
 #: Link of two classes. `longest_shift`: near probabilities of 0 and 1 the linear form holds for
 #: small changes only. `relaxation`: updates of prior variances don't oscillate below a power of 2.
-#: `kept`: errors computed from the last coefficients alone would be too small and too large in
-#: turns, because coefficients that follow the rounds closely are far from those at the releases.
+#: `earlier_weight`: errors computed from the last coefficients alone would be too small and too
+#: large in turns, because coefficients that follow the rounds closely are far from those at the
+#: releases.
 LOG_ODDS = Link(
     is_linear=False,
     hyperprior=Hyperprior(mean=0.2, largest=10.0),
@@ -98,7 +99,7 @@ LOG_ODDS = Link(
     converged=0.05,
     longest_shift=1.0,
     relaxation=1.5,
-    kept=0.5,
+    earlier_weight=0.5,
     variance_share=0.3,
     largest_score_variance=4.0,
     largest_misfit=np.inf,
@@ -122,7 +123,7 @@ def number_link(variance: float) -> Link:
         converged=1e-3 * variance**0.5,
         longest_shift=np.inf,
         relaxation=1.0,
-        kept=0.0,
+        earlier_weight=0.0,
         variance_share=1.0,
         largest_score_variance=np.inf,
         largest_misfit=1.6,
@@ -210,7 +211,7 @@ class WhitenedRounds:
     ) -> None:
         self.reference, self.link, self._unit_slopes = reference, link, unit_slopes
         self.released = [round_.mean for round_ in rounds]
-        self.asked = np.concatenate([round_.expected for round_ in rounds], axis=1)
+        self.expected_at_release = np.concatenate([round_.expected for round_ in rounds], axis=1)
         self.gains = np.stack([round_.gain for round_ in rounds], axis=1)
         errors = self._error_covariances(rounds, n_people, expected, covariance)
         self._roots = [
@@ -228,7 +229,7 @@ class WhitenedRounds:
     ) -> Floats:
         reference, link = self.reference, self.link
         mismatch = 1 / reference.effective_size + 1 / n_people
-        gaps, slopes = self.gains * (expected - self.asked), link.slopes(expected)
+        gaps, slopes = self.gains * (expected - self.expected_at_release), link.slopes(expected)
         residuals = self.gains**2 * slopes  # the slope of two classes is the variance of one
         for residual, round_ in zip(residuals.T, rounds, strict=True):
             if round_.variance is not None:
@@ -253,7 +254,7 @@ class WhitenedRounds:
     def residuals(self, coefficients: Floats) -> list[Floats]:
         """Compute released less expected means: (n_released,)."""
         expected = self.link.expected(self.reference.scores(coefficients))
-        means = self.reference.means(self.gains * (expected - self.asked)).T
+        means = self.reference.means(self.gains * (expected - self.expected_at_release)).T
         return self._whiten(
             [mean - gap[: len(mean)] for mean, gap in zip(self.released, means, strict=True)]
         )
@@ -309,7 +310,8 @@ def fit_posterior(
         covariance = inverse(prior) if start.covariance is None else start.covariance
     expected = link.expected(reference.scores(values))
     for pass_ in range(link.n_passes):
-        expected = link.kept * expected + (1 - link.kept) * link.expected(reference.scores(values))
+        present = link.expected(reference.scores(values))
+        expected = link.earlier_weight * expected + (1 - link.earlier_weight) * present
         whitened = WhitenedRounds(
             rounds, trusted, link, n_people, expected, covariance, unit_slopes
         )
