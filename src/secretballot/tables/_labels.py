@@ -181,9 +181,9 @@ def _check_no_quantity(classes: NDArray[Any], name: str) -> None:
     raise ValueError(
         f"{name} holds {n_classes:,} numbers, and each would be a class, for which a fit takes "
         "minutes and tells little. Take PrivateLinearRegression for a number, or groups of it, "
-        "such as pandas.cut(y, edges).astype(str). If they are codes of classes, name them: "
-        f"classes=range({n_classes}), or give y.astype(str). Nothing was spent."
-        + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
+        "such as pandas.cut(y, edges).astype(str). If they are the codes 0, 1, 2, ... of classes, "
+        f"name them: classes=range({n_classes}); if other codes, give y.astype(str). Nothing was "
+        "spent." + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
     )
 
 
