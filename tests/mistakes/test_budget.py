@@ -187,7 +187,7 @@ MISTAKES = (
     ),
     Mistake(
         "too few people",
-        "would drown what 150 private rows.*Use about",
+        "would drown what 150 private rows.*to predict better than a constant.*Use about",
         data={"X": X[:150], "y": LABELS[:150]},
         models=LINEAR,
         epsilon=0.1,

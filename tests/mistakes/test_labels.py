@@ -22,7 +22,7 @@ from tests.mistakes._mistake import (
 )
 
 from secretballot import PrivacyAccountant, PublicData
-from secretballot.tables._labels import declared_classes, learned_classes
+from secretballot.tables._labels import declared_classes, encode, learned_classes
 
 WORDS = np.where(LABELS == 1, "yes", "no")
 MANY = 3 * (np.arange(N) // 4)
@@ -316,3 +316,15 @@ def test_the_remedy_of_one_hot_labels(make, kind):
     y = eval(remedy, {"numpy": np, "names": names, "y": y})
     np.testing.assert_array_equal(y, WORDS)
     model.fit(X, y, X_public=POOL)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_remedies_of_many_numbers(first):
+    y = np.arange(150) + first
+    with pytest.raises(ValueError, match=r"If they are the codes 0, 1, 2, \.\.\.") as error:
+        learned_classes(y)
+    assert "if other codes, give y.astype(str)" in str(error.value)
+    assert len(learned_classes(y.astype(str))) == 150
+    if first == 0:
+        remedy = re.search(r"classes=(range\(\d+\))", str(error.value))[1]
+        np.testing.assert_array_equal(encode(y, declared_classes(eval(remedy)), "y"), y)

@@ -1,4 +1,4 @@
-"""Calls that a library for arrays would let through, or answer with an error of NumPy's."""
+"""Calls that a library for arrays would accept, or answer with an error of NumPy."""
 
 import re
 

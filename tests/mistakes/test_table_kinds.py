@@ -12,6 +12,8 @@ from sklearn.pipeline import make_pipeline
 from tests.mistakes._mistake import (
     LINEAR,
     N_PUBLIC,
+    PUBLIC_TABLE,
+    TABLE,
     Mistake,
     N,
     cases,
@@ -175,3 +177,14 @@ def test_the_remedy_of_structured_arrays(make, shape):
         name, remedy = re.search(r"(\w+) is .*, (pandas.*)\.$", str(error.value)).groups()
         tables[name] = eval(remedy, {"pandas": pd, name: tables[name]})
     assert list(fit().predict(tables["X"]).shape) == [N]
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_sparse_rows_to_score_where_the_fit_had_a_table():
+    labels = (TABLE["age"] > 0).astype(int).to_numpy()
+    model = logistic(PrivacyAccountant(9.0, 1e-5), epsilon=5.0)
+    model.fit(TABLE, labels, X_public=PublicData(PUBLIC_TABLE))
+    rows = sparse.csr_array(TABLE.to_numpy())
+    with pytest.raises(ValueError, match=r"X is sparse, and the fit had a table.*X\.toarray\(\)"):
+        model.score_private(rows, labels, share=0.1)
+    assert model.score_private(rows.toarray(), labels, share=0.1).n == N

@@ -1,4 +1,4 @@
-"""Things in the place of others: tables of public data, sizes, teachers, closed budgets."""
+"""Arguments of a wrong kind: sizes, teachers, public data used as a table, closed budgets."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ Y = pd.Series(LABELS)
 UNKNOWN = pd.DataFrame({"flu": LABELS, "cold": 1.0 - LABELS})
 UNKNOWN.iloc[3, 1] = np.nan
 FILES = ["2023.parquet", "2024.parquet"]
-#: What people give in place of a number of rows, and what the error says.
+#: Arguments that users pass in place of a number of rows, and the error of each.
 SIZES = {
     "files": (FILES, "rows in parts or files are not counted here. Give the number of all rows"),
     "paths": ([Path(file) for file in FILES], "n=<list|n=.*PosixPath|files are not counted here"),

@@ -1,4 +1,4 @@
-"""Ctrl-C after a release: what is made of it is kept, not the numbers that were drawn alone."""
+"""Ctrl-C after a release: the interrupt carries the finished answer, not only noisy numbers."""
 
 import itertools
 import signal
@@ -55,7 +55,7 @@ def regressor(accountant):
     return model.fit(TABLE, NUMBERS)
 
 
-#: By name: what is prepared, what is called with it, and the answer's type.
+#: By name: function that fits a model (or None), call, and type of the answer.
 ANSWERS = {
     "score": (
         None,

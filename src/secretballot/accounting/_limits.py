@@ -122,11 +122,11 @@ class PrivacyFilter:
         return limits if self.delta == math.inf else [*limits, (DELTA_LIMIT, self.delta)]
 
     def _read(self, name: str, cost: Cost) -> Amount:
-        """Return what a cost takes of a limit."""
+        """Return the amount that a cost adds to a limit."""
         return cost.delta if name == DELTA_LIMIT else cost.at(self.order)
 
     def _of_level(self, name: str, costs: Costs) -> Amount:
-        """Return what costs of everyone and of the level take of a limit."""
+        """Add up the amounts of everyone and of the level."""
         total: Amount = 0.0
         for group in (EVERYONE, self.level):
             if group in costs:
@@ -136,7 +136,7 @@ class PrivacyFilter:
     def _spent_by_others(
         self, name: str, spent: Costs, parts: Collection[str]
     ) -> tuple[float, float]:
-        """Return what everyone in a level has spent of a limit, and a part beside `parts` on top.
+        """Return the amount spent by all of a level, and the most that another part has on top.
 
         In the division that pays, parts without a charge differ only in what they have spent: the
         part that has spent most stands for them. In every other division, whoever is in a part may

@@ -80,6 +80,8 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedRows:
+    """Rows of one mechanism that are to be priced."""
+
     mechanism: ReleaseMechanism
     n_rows: int
     n_columns: int | None = None  # None: any number
@@ -102,9 +104,9 @@ class PricedRows:
         return int(rows[start:].sum())
 
     def own_delta_fault(self, n_rows: int, deltas_left: Mapping[str, float]) -> str:
-        """Describe why the deltas that rows have, whatever their noise, don't fit; "" if they do.
+        """Describe why the deltas that rows have at any noise don't fit; "" if they do.
 
-        `deltas_left` has what each payer has left.
+        `deltas_left` is the delta that each payer has left.
         """
         count = "one" if n_rows == 1 else n_rows
         for group, cost in self.max_cost(order=2.0).items():
@@ -128,7 +130,7 @@ class Pricing(ABC):
     Example with all functions and figures: docs/development/how-a-release-is-charged.md.
     """
 
-    #: True if thresholds and answers are paid for apart.
+    #: True if thresholds and answers are paid for separately.
     has_threshold: bool = False
 
     #: Words that are added to the note of a release.
@@ -138,7 +140,7 @@ class Pricing(ABC):
     keeps_private = True
 
     def span(self, n_rows: int) -> Span:
-        """Return the span of the first rows, each of which may be answered."""
+        """Return the span of the first `n_rows` rows, with an answer for each."""
         return Span((0, n_rows), (0, n_rows) if self.has_threshold else None)
 
     @abstractmethod
@@ -168,7 +170,7 @@ class Pricing(ABC):
         """Raise BudgetExceededError if not even one row fits the budget."""
 
     def observe(self, outcome: NDArray[Any]) -> None:  # noqa: B027
-        """Read from the outcome what decides the charge; nothing where the price is fixed."""
+        """Read from the outcome what the charge depends on; nothing if the price is fixed."""
 
     @abstractmethod
     def charge(self, totals: Totals) -> tuple[int, Costs]:
@@ -212,8 +214,8 @@ class RenyiPricing(Pricing):
 
     def refund(self, span: Span, paid: Costs) -> Costs:
         if self.has_infinite_rows:
-            return {}  # of a plan of an earlier version, which was begun
-        return self._cost(span)  # all of it comes back
+            return {}  # only an earlier version reserved such rows, and their plan was begun
+        return self._cost(span)  # the whole price of undrawn rows comes back
 
     @property
     def has_infinite_rows(self) -> bool:
@@ -251,7 +253,7 @@ class RenyiPricing(Pricing):
 
     @cached_property
     def _most(self) -> Costs:
-        """The most that what is begun together can cost, per group."""
+        """Largest cost of rows that are begun together, per group."""
         return _most_expensive(self._most_by_row) if self._priced.is_parallel else self._most_by_row
 
     @cached_property
@@ -283,7 +285,7 @@ def _most_expensive(costs: Costs) -> Costs:
     return {group: cost.max() if cost.shape else cost for group, cost in costs.items()}
 
 
-#: What each payer has left: mu^2, and delta.
+#: The mu^2 and the delta that each payer has left.
 Headroom = Mapping[str, tuple[float, float]]
 
 #: Charges are multiplied by this, so that a plan that takes all of what is left still fits when the
@@ -383,9 +385,9 @@ class GaussianPricing(Pricing):
         return shares
 
     def noisy_numbers_share(self, span: Span, headroom: Headroom) -> float:
-        """Compute the share that the noisy numbers would take if they were released.
+        """Compute the share that a release of the noisy numbers themselves would take.
 
-        Plans cost less, but not half as much.
+        Plans cost less than that, but more than half of it.
         """
         return self._largest_share(span, headroom, lambda piece, _: piece.noisy_numbers_mu2)
 
@@ -443,7 +445,7 @@ class GaussianPricing(Pricing):
             charges[payer] = GaussianCost(share * amount * _ROUNDING, share * delta * _ROUNDING)
         for group, prices in self._prices(span).items():
             if len(prices) == 1 and isinstance(prices[0], GaussianCost):
-                # Exact, whatever is left.
+                # The cost is exact: it does not depend on what is left.
                 charges.update(dict.fromkeys(self._payers[group], prices[0]))
         return charges
 
@@ -508,12 +510,12 @@ class GaussianPricing(Pricing):
 
 
 class VectorPricing(GaussianPricing):
-    """Pricing of vectors with Gaussian noise, whose mu^2 is exact, on all data and without a delta.
+    """Pricing of vectors with Gaussian noise: an exact mu^2, the same on all data, and no delta.
 
-    A row costs its squared distance between neighbours, in standard deviations of the noise.
+    The mu^2 of a row is (largest distance between neighbours / standard deviation of the noise)^2.
     """
 
-    _plan = None  # no game is needed
+    _plan = None  # the price is a closed form, not a game
 
     @cached_property
     def _row_mu2(self) -> dict[str, float]:
@@ -564,21 +566,21 @@ def parts_of_delta(prices: list[HasGaussianCost], delta: float) -> list[float]:
     return [m / total if 0 < total < math.inf else 1 / len(mu2) for m in mu2]
 
 
-#: Rows per answer that are expected before outcomes are seen, and the answers this weighs as.
+#: Prior guess of the number of rows per answer, and its weight as a number of answers.
 _ROWS_PER_ANSWER, _PRIOR_ANSWERS = 3.0, 5.0
 
-#: The most rounds of a release.
+#: Largest number of rounds of a release.
 _MOST_ROUNDS = 16
 
 
 class ThresholdPricing(GaussianPricing):
     """Pricing of thresholds and answers as two plans, in rounds.
 
-    A round pays for all rows that remain and as many answers, if they fit. Otherwise it pays for as
-    many answers as fit, and for each of them as many rows as the outcomes so far had (three before
-    there are any). When rows or answers are used up, the other's rest is refunded, less a little,
-    and the next round begins. Rounds depend on recorded outcomes alone, so each price is fixed
-    before what it pays for is drawn.
+    A round pays for all remaining rows and an answer for each, if they fit. Otherwise it pays for
+    as many answers as fit, and for the rows that they are expected to need: rows per answer are
+    estimated from the outcomes so far and a prior guess of three. When rows or answers are used up,
+    the rest of the other kind is refunded, less a little, and the next round begins. Rounds depend
+    on recorded outcomes alone, so each price is fixed before the rows that it pays for are drawn.
     """
 
     has_threshold = True
@@ -587,7 +589,7 @@ class ThresholdPricing(GaussianPricing):
     _answered: NDArray[np.bool_]
 
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
-        # Rows cost what they do at their part of the delta, and answers the rest.
+        # Rows cost their price at their part of the delta; answers cost the rest of the charge.
         charges = self.price(totals, span)
         apart = span.apart()
         if len(apart) == 1:
@@ -653,7 +655,7 @@ class ThresholdPricing(GaussianPricing):
         return (remaining, None) if span is None else (span, self._charges(span, headroom))
 
     def _affordable(self, start: int, rate: float, headroom: Headroom) -> Span | None:
-        """Return the most rows and answers that fit, at `rate` rows for an answer."""
+        """Return the largest span of rows and answers that fits, at `rate` rows for an answer."""
         n_rest = self._priced.n_rows - start
 
         def span(n_answers: int) -> Span:
@@ -686,5 +688,5 @@ def plan_pricing(limits: Limits, priced: PricedRows) -> type[GaussianPricing] | 
 
 
 def pricing_for(limits: Limits, priced: PricedRows) -> Pricing:
-    """Return the pricing of rows in the kind of budget that has the limits."""
+    """Return the pricing of rows for the kind of budget of these limits."""
     return (plan_pricing(limits, priced) or RenyiPricing)(limits, priced)

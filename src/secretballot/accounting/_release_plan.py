@@ -1,4 +1,4 @@
-"""Plan of the releases of a fit, in order, and its run: the one way to the accountant's door."""
+"""Plan of the releases of a fit, in order, and the run that pays for them and draws them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level, without_only_level
 from secretballot.ledger._guard import HeldInterrupts
 
-#: The word of a note under which the ledger keeps the name of a planned release.
+#: Key of a note under which the ledger keeps the name of a planned release.
 RELEASE = "release"
 
 
@@ -33,17 +33,17 @@ class PlannedRelease:
     name : str
         Name, which the entries of the ledger have too.
     mechanism : mechanism
-        How the counts become an answer.
+        Mechanism of the release.
     n_rows : int
         The most rows that are drawn.
     share : float
-        Share of what the fit may spend; of the level that spends most of it.
+        Share of what the fit may spend; the largest of all levels.
     reads : str
-        What it reads of private rows, in words.
+        Private quantities that it reads, in words.
     n_columns : int or None
-        Columns of the counts, where the price depends on it.
+        Number of columns of the counts, if the price depends on it.
     note : dict
-        Public facts that the ledger keeps with it, beside those of the fit.
+        Public facts that the ledger keeps with it, in addition to those of the fit.
     """
 
     name: str
@@ -56,7 +56,7 @@ class PlannedRelease:
 
     @property
     def words(self) -> dict[str, Any]:
-        """The note of its entries in the ledger, beside the fit's."""
+        """Note of its entries in the ledger, in addition to that of the fit."""
         return {**self.note, RELEASE: self.name}
 
 
@@ -67,7 +67,7 @@ class ReleasePlan(Shown):
     Attributes
     ----------
     releases : tuple of PlannedRelease
-        Their names differ.
+        Releases with different names.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class ReleasePlan(Shown):
         return str(self)
 
 
-#: Function from the name of a release and the number of its rows drawn before to a seed, or None.
+#: Function from the name of a release, and the number of its rows drawn before, to a seed or None.
 NoiseStreams = Callable[[str, int], np.random.SeedSequence | None]
 
 
@@ -200,7 +200,7 @@ def paid_run(
     note: Mapping[str, Any],
     noise: NoiseStreams,
 ) -> Iterator[Run]:
-    """Pay for a plan; what was not drawn is refunded, whatever happens."""
+    """Pay for a plan; at the end, rows that were not drawn are refunded, even after an error."""
     reservations: Mapping[str, Reservation] = {}
     try:
         try:
@@ -210,7 +210,7 @@ def paid_run(
             raise
         yield Run(accountant, plan, reservations, scope, note, noise)
     finally:
-        # A stack settles the others too if one fails.
+        # If one settlement fails, the stack still settles the others.
         with HeldInterrupts() as interrupts, ExitStack() as refunds:
             interrupts.hold()
             for reservation in reversed([*reservations.values()]):

@@ -31,11 +31,11 @@ from secretballot.costs._grid import ChoiceMove, LossGrid, PaddedValues
 from secretballot.costs._law import Move, NoisyBit, NoisyMax
 from secretballot.costs._orders import ORDERS, Floats, order_array
 
-_TOLERANCE = 1e-4  # of the search, relative
-_FEWEST = 16  # cells of a piece of the line before the search
-_MOST_CELLS = 20_000
-_BLOCK_VALUES = 1_000_000
-_MOST_BALLOTS = 1000  # of one person, with which all neighbours are tried; more pay two moves
+_TOLERANCE = 1e-4  # relative tolerance of the search
+_FEWEST = 16  # cells into which the search first divides each piece
+_MOST_CELLS = 20_000  # cells of the search
+_BLOCK_VALUES = 1_000_000  # numbers that are computed at a time
+_MOST_BALLOTS = 1000  # ballots of a person whose neighbours are all tried; more pay two moves
 
 
 def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
@@ -238,16 +238,16 @@ def _slopes(move: ConfidentMax, gap: Floats) -> Floats:
     return np.stack([fails, np.hypot(passes, first), np.hypot(passes, second)], axis=-1)
 
 
-#: Probability of outcomes below which the grid has the step for outcomes of this probability.
+#: Rarer outcomes than this do not make the grid finer.
 _RARE = 1e-3
-#: Limit of the pairs of neighbours that a row is played with.
+#: Largest number of pairs of neighbours with which a row is played as one move.
 _MOST_PAIRS = 5000
 #: Logarithm of the probability of losses beyond the grid.
 _LOG_TAIL = -37.0
 #: Orders of the bound on these losses, less 1, in units of a row's shift.
 _ORDERS = np.geomspace(0.03, 3000.0, 60)
 _SMALLEST = float(np.finfo(float).tiny)
-_FURTHEST = 8.5  # standardised gaps from which on the vote reveals next to nothing
+_FURTHEST = 8.5  # standardised gap beyond which the vote reveals next to nothing
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class ConfidentMove:
 
 @lru_cache(maxsize=64)
 def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
-    """Compute log P, log Q of all pairs of neighbours, and if some are too far for the vote."""
+    """Compute log P, log Q of pairs of neighbours up to `_FURTHEST`; True if others are beyond."""
     n_ballots = round(move.n_votes / move.weight)
     moves = np.arange(1, min(move.ballots, n_ballots) + 1)
     votes = np.arange((n_ballots + 1) // 2, _most_votes(move) + 1)
@@ -292,7 +292,7 @@ def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
 
 
 def _most_votes(move: ConfidentMax) -> int:
-    """Bound the ballots of the larger count in pairs that the vote distinguishes, and two more."""
+    """Bound the larger count, in ballots, of pairs that the vote distinguishes; 2 are a margin."""
     n_ballots = round(move.n_votes / move.weight)
     half_gap = _FURTHEST * move.sigma / np.sqrt(2) / move.weight
     return int(min(n_ballots, n_ballots / 2 + half_gap + move.ballots + 2))
@@ -321,7 +321,7 @@ class RowLoss:
         squares = (probabilities * (log_p - log_q) ** 2).sum(axis=-1)
         most = int(squares.argmax())
         rare = np.sort(probabilities[most])[:-1].sum()
-        # Outcomes that are rarer do not make the scale smaller: their loss is as large.
+        # Rare outcomes would make the mean square small, but their loss is large all the same.
         lifted = squares[most] * (_RARE / max(rare, _SMALLEST) if rare < _RARE else 1.0)
         bit = move.bit_ratio**2 if far else 0.0
         orders = 1 + _ORDERS / float(np.hypot(move.vote_ratio, move.bit_ratio))
@@ -332,7 +332,7 @@ class RowLoss:
         return cls(float(squares[most]) + bit, scale, orders, moments)
 
     def most(self, n_rows: float) -> float:
-        """Bound the loss of rows, but for a probability of 1e-16 (Chernoff's bound)."""
+        """Bound the loss of rows up to a probability of 1e-16 (Chernoff's bound)."""
         return float(((n_rows * self.moments - _LOG_TAIL) / (self.orders - 1)).min())
 
 
@@ -349,8 +349,8 @@ class ConfidentPlay(Play[ConfidentMax]):
 
     @property
     def loss_variance(self) -> float:
-        # Few rows pass, but those that lead far out all do: grids have to reach as far as for the
-        # vote and the threshold's bit together.
+        # Few rows pass the threshold, but on the paths with the largest loss all do. So the grid
+        # reaches as far as for the vote and the threshold's bit together.
         far = 2 / np.pi * (self.move.vote_ratio**2 + self.move.bit_ratio**2)
         return max(RowLoss.of(self.move).mean_square, far)
 
@@ -358,7 +358,7 @@ class ConfidentPlay(Play[ConfidentMax]):
         return RowLoss.of(self.move).most(n_moves)
 
     def expand(self, node: Node) -> Node:
-        """Split a threshold and its vote into two moves, where there are too many gaps to try."""
+        """Split a threshold and its vote into two moves if there are too many gaps to try."""
         move = self.move
         if move.alike and _count_pairs(move) <= _MOST_PAIRS:
             return node

@@ -27,12 +27,12 @@ class GameMove(Protocol):
         """Number of nodes read beyond those that are written to, on either side."""
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Bound the value under the best choice, given that after a positive outcome, or others."""
+        """Bound the value of the best choice, from the values after positive and other outcomes."""
 
 
 @dataclass(frozen=True)
 class Play(Generic[M_co]):
-    """Kind of move in the game. A subclass needs `noisy_shift` and `on_grid`, and is registered."""
+    """Kind of move in the game. A subclass defines `noisy_shift`, `on_grid`, and is registered."""
 
     #: A positive outcome is an answer, even if no step follows it.
     positive_is_answer: ClassVar[bool] = False
@@ -43,12 +43,12 @@ class Play(Generic[M_co]):
 
     @property
     def noisy_shift(self) -> float:
-        """Shift, in standard deviations, of noisy numbers that the outcome is a function of."""
+        """Shift, in standard deviations, of the noisy numbers that the outcome post-processes."""
         raise NotImplementedError
 
     @property
     def is_slow(self) -> bool:
-        """A game of many rows takes minutes; budgets charge the noisy numbers instead."""
+        """True if a game of many rows takes minutes: budgets then charge the noisy numbers."""
         return False
 
     @property
@@ -62,7 +62,7 @@ class Play(Generic[M_co]):
         return 2 / np.pi * self.loss_scale**2
 
     def most_loss(self, n_moves: float) -> float:
-        """Bound the loss of moves, but for a probability of 1e-16; infinite if unknown."""
+        """Bound the loss of moves up to a probability of 1e-16; infinity if unknown."""
         del n_moves
         return math.inf
 
@@ -83,7 +83,7 @@ class Play(Generic[M_co]):
 
     @property
     def bits(self) -> tuple[float, float] | None:
-        """Number and squared shift of noisy bits that cost as much in long plans, if known."""
+        """Number and squared shift of noisy bits with the same cost in long plans, if known."""
         return None
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
@@ -96,8 +96,8 @@ class Play(Generic[M_co]):
 class Node:
     """A move of a row, its repetitions, and the moves that follow a positive outcome.
 
-    With `either` the adversary makes one of those instead, and chooses anew every time. With a
-    `delta` the move may fail, and reveal everything, with that probability.
+    If `either` is not empty, the adversary makes one of its moves instead, and chooses anew every
+    time. With probability `delta` the move fails, and reveals everything.
     """
 
     name: str
@@ -126,13 +126,13 @@ class Node:
     def reach(self) -> tuple[float, float]:
         if self.either:
             sizes = [(*node.reach, node.times) for node in self.either]
-            # The loss beyond the ends of a grid counts once for each of many bits.
+            # With many bits, the loss beyond the ends of the grid counts once for each of them.
             variance = max(square * times for _, square, times in sizes)
             return max(scale for scale, _, _ in sizes), _CHOICE_REACH * variance
         return self.play.loss_scale, self.play.loss_variance
 
 
-#: Grids of moves that are chosen from cover this multiple of the variance.
+#: If the adversary chooses among moves, the grid covers this multiple of their variance.
 _CHOICE_REACH = 1.3
 
 
@@ -226,8 +226,8 @@ def _use_up_answer(value: ValueFunction) -> ValueFunction:
     return replace(value, values=np.concatenate([end[None], value.values[:-1]]))
 
 
-#: Factors where the adversary chooses among bits, most of them small: finer losses, and coarser
-#: gaps, of which there are many; that adds about .1 per cent.
+#: Factors of the steps of losses and of gaps if the adversary chooses among bits. Most bits are
+#: small, so losses are finer. Gaps are many, so they are coarser: this adds about .1 per cent.
 _CHOICE = 0.5, 2.0
 
 
@@ -239,7 +239,7 @@ def worst_game(
 ) -> Iterator[ValueFunction]:
     """Yield upper bounds of V for 0, 1, 2, ... rows and the best adaptive adversary, forever.
 
-    With `n_answers` the run ends after so many rows whose first move came out positive, and values
+    With `n_answers` the run ends after that number of rows with a positive first move, and values
     have shape (n_answers, n_nodes). `start` is a number of rows to begin at, and their value. Moves
     are the same at any loss, so the delta at epsilon is V at the loss -epsilon.
     """
@@ -275,14 +275,14 @@ class RowGame:
 
     @property
     def n_moves(self) -> int:
-        """Number of moves that are played, those that are chosen from included."""
+        """Number of moves that are played, with all that the adversary chooses from."""
         return sum(
             times * max(sum(branch.times for branch in node.either), 1)
             for node, times in all_nodes(self._tree)
         )
 
     def vectors(self, n_rows: int) -> ValueFunction | None:
-        """Compute the value of noisy vectors, which are one vector together; None for others."""
+        """Compute the value of noisy vectors, which compose to one vector; None for other moves."""
         if any(not node.play.is_vector or node.delta or node.follow for node in self._tree):
             return None
         value = self.grid.final_value(*self.span(n_rows))
@@ -314,7 +314,7 @@ class RowGame:
         if self._loss_scale == 0:
             # Nothing is revealed, unless a step fails.
             return replace(after, values=1 - self._no_failure * (1 - after.values))
-        # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
+        # With few moves left, the best gaps are larger. Powers of 2: counts share their grids.
         n_moves = 2 ** np.floor(np.log2(n_rows * self._least_moves))
         zone = float(min(8.0, max(0.1, 5 / np.sqrt(n_moves))))
 

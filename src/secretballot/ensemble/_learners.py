@@ -46,7 +46,7 @@ def check_classifier(name: str, learner: object) -> None:
 
 
 def _fault_of_kind(learner: Any) -> str:
-    """Return why an estimator does not predict classes; "" if it does."""
+    """Describe why an estimator does not predict classes; "" if it does."""
     kind = get_tags(learner).estimator_type
     if kind not in (None, "classifier"):
         return f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', ' ')}"
@@ -55,7 +55,7 @@ def _fault_of_kind(learner: Any) -> str:
 
 
 def check_learner(name: str, learner: object) -> None:
-    """Refuse what is no classifier, and a model that is fitted already."""
+    """Refuse objects that are no classifiers, and models that are fitted already."""
     check_classifier(name, learner)
     if isinstance(last_step(learner), FrozenEstimator):
         raise ValueError(
@@ -117,7 +117,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def _instance_attribute(estimator: object, name: str) -> Any:
-    """Return an attribute of the instance: a frozen estimator passes on those of its model."""
+    """Return an attribute of the instance alone: a frozen estimator delegates to its model."""
     return getattr(estimator, "__dict__", {}).get(name)
 
 
@@ -194,7 +194,7 @@ def _check_individual(mechanism: Mechanism, individualization: Individualization
 def combine_tags(
     tags: Tags, estimator: Learner | Sequence[Teacher], student: Learner | None
 ) -> Tags:
-    """Return the tags of an ensemble: a classifier if it has a student; inputs all parts take."""
+    """Return an ensemble's tags: a classifier if it has a student; inputs that all parts take."""
     teachers = learners_of(estimator)
     learners = teachers if student is None else [*teachers, student]
     # Parameters are checked in fit; until then they may be anything.

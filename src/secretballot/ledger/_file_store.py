@@ -218,12 +218,12 @@ def holding(path: str, act: Callable[[HeldMark], T]) -> T:
 _MAGIC = b"SQLite format 3\0"
 #: Field in the header of a database.
 _APPLICATION = slice(68, 72)
-#: Endings of the files beside a database that SQLite opens.
+#: Endings of files that SQLite opens beside a database.
 _BESIDE = ("-journal", "-wal")
 
 
 def check_not_foreign(path: str) -> None:
-    """Refuse a file that is no ledger, and irregular files in its place or beside it, as of pipes.
+    """Refuse a file that is no ledger, and pipes or devices in its place or beside it.
 
     To open a pipe would wait for its writer. SQLite would roll back the unfinished write of another
     program, and this library would make a mark beside its file.
@@ -265,8 +265,8 @@ def describe_foreign(path: str) -> str:
 
 
 def _is_ledger(path: str) -> bool:
-    """Check the number of the application. An empty file with a mark is one that is being made."""
-    # To close any descriptor on a file ends all locks that the process has on it.
+    """Check the application's number in the header; an empty file with a mark is being made."""
+    # Closing any descriptor of a file ends all POSIX locks that the process has on it.
     with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
         header = file.read(_APPLICATION.stop)
     if not header:
@@ -283,7 +283,7 @@ def _is_irregular(name: str, *, follow_symlinks: bool = True) -> bool:
         return False
 
 
-#: Endings of files beside a database that SQLite takes for its own, and deletes.
+#: Endings of files that SQLite takes for a database's own, and deletes.
 _JOURNALS = ("-journal", "-wal", "-shm")
 
 
@@ -501,10 +501,10 @@ class FileRows:
 
 
 class TemporaryFile:
-    """Owner of the file of an unnamed ledger, which is deleted with it, in the same process."""
+    """Owner of an unnamed ledger's file, which is deleted with it in the process that made it."""
 
 
-#: Handles that are unpickled in the process that made the file keep it alive too.
+#: Owners by path: handles that are unpickled in the process that made the file keep it alive too.
 _temporary: weakref.WeakValueDictionary[str, TemporaryFile] = weakref.WeakValueDictionary()
 
 _folders: list[PrivateFolder] = []
@@ -518,7 +518,7 @@ class FileStore:
 
     def __init__(self, path: str, is_temporary: bool = False) -> None:
         self.name = path
-        # Held for its lifetime: in the process that made it, the file goes with its last handle.
+        # A reference that keeps the file: it is deleted with its last handle in this process.
         self._temporary = _temporary.get(path)
         self.is_temporary = is_temporary or self._temporary is not None
 
@@ -536,7 +536,7 @@ class FileStore:
             folder = PrivateFolder(parent)
             _folders.append(folder)
         path = os.path.join(folder.path, f"{next(_numbers)}.ledger")
-        file = TemporaryFile()  # the local name keeps it alive until the store does
+        file = TemporaryFile()  # this name keeps it alive until the store does
         create_files(path)
         # A forked child inherits the finalizer, but the ledger is its parent's.
         weakref.finalize(file, delete_files, path, os.getpid())

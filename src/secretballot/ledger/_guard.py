@@ -34,7 +34,7 @@ from secretballot._base._files import try_lock, try_turn, unlock
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Seconds to wait for another process that is spending, and to wait for a display.
+#: Seconds to wait for another process that is spending, and seconds that a display waits.
 BUSY_TIMEOUT = 60.0
 SHOWN_TIMEOUT = 2.0
 
@@ -96,6 +96,7 @@ class HeldInterrupts:
         self._answers: list[Any] = []
 
     def hold(self) -> None:
+        """Delay SIGINT from here on, in this block and in the block of `completed` around it."""
         enclosing = _ENCLOSING.get()
         if enclosing is not None and enclosing is not self:
             enclosing.hold()
@@ -106,7 +107,7 @@ class HeldInterrupts:
         ):
             return
         handler = signal.getsignal(signal.SIGINT)
-        # No function: the system ends the process, or ignores the signal.
+        # SIG_DFL and SIG_IGN are not callable: the system ends the process, or ignores the signal.
         if callable(handler):
             # In this order: an interrupt in between finds the old handler.
             self._handler = handler
@@ -138,12 +139,12 @@ class HeldInterrupts:
             raise CompletedInterrupt(self._answers[0]) from None
 
 
-#: Block within which a release is made into an answer: it holds from when the release does.
+#: Block of `completed` around a release: it delays SIGINT as soon as the release does.
 _ENCLOSING: ContextVar[HeldInterrupts | None] = ContextVar("_ENCLOSING", default=None)
 
 
 def completed(release: Callable[[], T], result: Callable[[T], R]) -> R:
-    """Return what is made of a release; from its commit on, Ctrl-C waits until that is made."""
+    """Build an answer from a release; Ctrl-C between its commit and the answer waits."""
     with HeldInterrupts() as interrupts:
         before = _ENCLOSING.get()
         try:
@@ -158,7 +159,7 @@ def completed(release: Callable[[], T], result: Callable[[T], R]) -> R:
         return interrupts.keep(result(released))
 
 
-#: The bytes that every mark begins with.
+#: First bytes of every mark.
 MAGIC = b"secretballot "
 #: Bytes of a slot: a sector, which disks write whole.
 SLOT = 512
@@ -189,14 +190,14 @@ class Slots(NamedTuple):
 
 
 def parse_slots(content: bytes) -> Slots:
-    """Parse the contents of a mark, of which at most one byte beyond all slots is needed."""
+    """Parse the contents of a mark; one byte beyond the slots shows that the file is too long."""
     mark: Mark | None = None
     generation, newest, n_broken = 0, SLOTS - 1, 0
     # A write that was cut off may leave a part of the first word.
     begins = MAGIC.startswith(content)
     for place in range(SLOTS):
         slot = content[SLOT * place : SLOT * (place + 1)]
-        # Most letters of the first word are there, as some may be damaged.
+        # Two thirds of the first word suffice: some bytes may be damaged.
         begins = begins or 3 * sum(map(eq, slot, MAGIC)) > 2 * len(MAGIC)
         line = _LINE.fullmatch(slot) if len(slot) == SLOT else None
         if line is None or line["checksum"] != _checksum(slot[: line.end("digest")]):
@@ -219,10 +220,10 @@ def _checksum(text: bytes) -> bytes:
 
 #: Seconds between two attempts to get a lock.
 _SHORT, _LONG = 0.0005, 0.02
-#: Seconds to wait for one's turn: who waits first may be a program that was stopped.
+#: Most seconds to wait for one's turn: the first in line may be a program that was stopped.
 _TURN = 5.0
 
-#: Do not wait for pipes, and do not follow links, before the type of the file is checked.
+#: Flags that do not wait for pipes and do not follow links: the type of the file is checked later.
 _SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -259,9 +260,9 @@ def holding_mark(
     """Run a function with the lock of a mark; LedgerError if another holds it for too long.
 
     The lock belongs to the open file, and ends with the process. `open_file` opens it, and
-    `explain` converts errors of the file. Who waits first tries often; the others wait for their
-    turn, and ask for it the more often the longer they have waited, so that nobody who comes back
-    at once is always served before them.
+    `explain` converts errors of the file. The first in line tries often. The others wait for their
+    turn, and ask for it more often the longer they have waited: a process that comes back at once
+    does not always overtake them.
 
     A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken.
     """
@@ -272,14 +273,14 @@ def holding_mark(
             raise explain(TimeoutError("locked"))
         time.sleep(pause)
 
-    with PROCESS_LOCK, _explained(open_file, explain) as line:
-        while not try_turn(line.fileno()) and (waited := time.monotonic() - start) < _TURN:
+    with PROCESS_LOCK, _explained(open_file, explain) as queue:
+        while not try_turn(queue.fileno()) and (waited := time.monotonic() - start) < _TURN:
             wait(max(_SHORT, _LONG / (1 + waited / _LONG)))
         while True:
             with _explained(open_file, explain) as file:
                 if _explained(partial(_locked, name, file), explain):
                     try:
-                        line.close()
+                        queue.close()
                         return act(_explained(partial(HeldMark, file), explain))
                     finally:
                         # A program that is being started may still have the descriptor.
@@ -371,7 +372,7 @@ _SERVER_PARTS = 3
 def same_place(recorded: str, current: str) -> bool:
     """Compare two places: on a server all parts, in a file system those that both of them have.
 
-    A recorded place without a part is another one, unless nothing is known of the current one.
+    Places without a common part are different, unless nothing is known of the current one.
     """
     old_parts = recorded.partition(" ")[0].split("@")
     new_parts = current.partition(" ")[0].split("@")
@@ -389,10 +390,10 @@ def same_place(recorded: str, current: str) -> bool:
 def place_of(path: str) -> str:
     """Return the identity of a file, which a copy does not have, and its path.
 
-    The identity is inode number and time of birth. The number of the device would change at the
-    next start of the machine. A new file often gets the inode number of a deleted one, hence the
-    birth. Either is left out where there is none. The path is no part of it: a renamed file is the
-    same one.
+    The identity is inode number and time of birth; either is left out if the system has none. A new
+    file often gets the inode number of a deleted one, hence the birth. The number of the device
+    would change at the next start of the machine. The path is not compared (`same_place`): a
+    renamed file is the same one.
     """
     number, born = os.stat(path).st_ino, _birth(path)
     if not number:
@@ -490,7 +491,7 @@ def _mounted(path: str, device: int) -> tuple[str, bool]:
     return kind, alone
 
 
-#: Difference of the clocks of honest machines.
+#: Largest difference between the clocks of two machines that is accepted.
 _TOLERANCE = timedelta(minutes=10)
 
 

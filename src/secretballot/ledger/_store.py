@@ -1,4 +1,4 @@
-"""Rows of a ledger: the interface of their store, and header, entries, checkpoints in them."""
+"""Interface of a ledger's store, and its rows: header, entries, totals at checkpoints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TABLES = (
     *("child", "child_total", "private_record"),
 )
 
-#: Exceptions of values that no ledger holds.
+#: Exceptions by which reading shows values that no ledger holds.
 _WRONG_VALUES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
@@ -83,7 +83,7 @@ class Written(NamedTuple, Generic[T]):
 
     answer: T
     mark: Mark  # the last entry after it
-    is_moved: bool = False  # the mark of another place is replaced
+    is_moved: bool = False  # True if a mark of another place has to be replaced, in both slots
 
 
 class Store(Protocol):
@@ -95,7 +95,7 @@ class Store(Protocol):
 
     #: Path or URL, without passwords.
     name: str
-    #: True if the ledger goes with the process that made it.
+    #: True if the ledger is deleted with the process that made it.
     is_temporary: bool
     #: Explanation of a ledger that has no mark.
     without_mark: str
@@ -241,7 +241,7 @@ _ENTRY_COLUMNS = (
     *("sequence", "time", "mechanism", "n_rows", "scope_id", "scope_epsilon", "seeded"),
     *("note", "previous", "digest"),
 )
-#: Scope id of the totals over the whole ledger; no scope has it.
+#: Id of the totals over the whole ledger, in the place of a scope's; no scope has it.
 _WHOLE = ""
 #: Larger than the number of any entry.
 NO_LIMIT = 2**62
@@ -269,7 +269,7 @@ def read_entries(rows: Rows, *, after: int, at_most: int) -> list[LedgerEntry]:
     entries = []
     for *columns, checkpoint, id, event, state, name, child_event, grant in stored:
         values = dict(zip(_ENTRY_COLUMNS, columns, strict=True))
-        # An exception in it is one of values that no version writes.
+        # `naming` converts exceptions: they show values that no version writes.
         with naming(values["sequence"]):
             check_description(values["mechanism"], of_dict=True)
             check_description(values["note"])
@@ -318,7 +318,7 @@ def digest_at(rows: Rows, sequence: int) -> str | None:
 
 
 def reservation_entries(rows: Rows, id: str, *, at_most: int = NO_LIMIT) -> list[LedgerEntry]:
-    """Read and check the entries that paid for a reservation, and its last, up to a number."""
+    """Read and check, up to an entry, a reservation's payments and then its last entry."""
     of_id = "FROM {reservation} WHERE id = ? AND sequence <= ?"
     paid = rows.fetch(
         f"SELECT sequence {of_id} AND event = 'reserve' ORDER BY sequence", (id, at_most)
@@ -404,7 +404,7 @@ def read_checkpoint(rows: Rows, entry: LedgerEntry) -> Totals:
 def _read_children(
     rows: Rows, sequence: int, scopes: dict[str, ScopeTotals]
 ) -> dict[str, ChildTotals]:
-    """Read the child budgets at a checkpoint; their sums are taken out of the scopes."""
+    """Read the child budgets at a checkpoint; move their sums from `scopes` to them."""
     children: dict[str, ChildTotals] = {}
     for at, *event, scope in rows.fetch(
         "SELECT sequence, path, event, given, scope_id FROM {child} JOIN {entry} USING (sequence) "
@@ -495,7 +495,7 @@ def _stored(rows: Rows, charges: Costs) -> Iterator[tuple[str, str, float, int]]
     for group, cost in charges.items():
         curve = curve_bytes(cost)
         digest = hashlib.sha256(curve).digest()
-        # One with this digest and another value is refused as it is inserted.
+        # Another curve of the same digest is refused by the table as this one is inserted.
         same_curve = "SELECT number FROM {curve} WHERE digest = ? AND value = ?"
         stored = rows.fetch(same_curve, (digest, curve))
         if not stored:

@@ -44,7 +44,7 @@ class ClippedResponse(ABC):
 
     @property
     def has_score_factor(self) -> bool:
-        """True if `corrected` leaves the residuals' expectation in means: scores are too large."""
+        """True if `corrected` keeps the expectation of clipped residuals: scores get too large."""
         return False
 
     @abstractmethod
@@ -54,7 +54,7 @@ class ClippedResponse(ABC):
         """Return a released mean less its expectation under the model, and its largest slope.
 
         `limits` (n_reference_rows, 1) are the largest lengths of residuals, in units of the
-        clipping norm. The slope is the largest over the columns, in units of the slope that scales
+        clipping norm. The slope is the largest over the outputs, in units of the slope that scales
         the curvature.
         """
 
@@ -62,14 +62,14 @@ class ClippedResponse(ABC):
     def moments(
         self, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, Floats]:
-        """Compute each column's mean slope of clipped residuals, and their mean square."""
+        """Compute the mean slope of clipped residuals, and their mean square, for each output."""
 
     def score_products(self, p: Floats, limits: Floats, scores: Floats) -> Floats:
         """Compute the products of clipped residuals and scores, for each true class."""
         raise NotImplementedError
 
 
-#: Smallest and largest factor.
+#: Smallest and largest factor of scores.
 _BOUNDS = (0.05, 2.0)
 #: Prior standard deviation of the factor's logarithm, below and above 0: noise may hide the factor
 #: of a small fit. Noise and clipping may make scores many times too large, and nothing makes them
@@ -89,7 +89,7 @@ class ScoreEquation:
     `docs/theory/logistic-regression.md`.
     """
 
-    released: float  # mean product over the private rows, less the part that noise has in it
+    released: float  # mean product over the private rows, less its bias by noise
     variance: float  # variance of its noise
     products: Floats  # (n_rows, n_classes): product of each reference row, for each true class
     # (n_rows, n_classes): scores of the reference rows, to be multiplied by the factor.
@@ -112,7 +112,7 @@ class ScoreEquation:
     ) -> ScoreEquation:
         """Compute the products of reference rows, averaged over rounds.
 
-        Of dense features public rows alone are taken: synthetic rows with permuted columns have
+        With dense features only public rows are used: synthetic rows with permuted columns have
         scores of another size. `rounds` are the coefficients at which residuals were released.
         """
         if not isinstance(plan.features, AdditiveBins):
@@ -136,7 +136,7 @@ class ScoreEquation:
         )
 
     def factor(self) -> float:
-        """Compute the factor that solves the equation, moved to 1 as far as errors explain it."""
+        """Compute the factor that solves the equation, shrunk towards 1 by the errors."""
         p = softmax(self.scores, axis=1)
         products = (p * self.products).sum(axis=1)
         spread = float(self.weights @ (products - self.weights @ products) ** 2)
@@ -157,33 +157,33 @@ class ScoreEquation:
 #: Damping of the curvature in units of the noise times the features' norm, so that the scale of the
 #: features does not matter.
 _DAMPING = 20.0
-#: Largest step, and its target in units of the step that a quadratic objective would need.
+#: Largest learning rate, and its target in units of 1 / slope.
 _LARGEST_STEP, _RELATIVE_STEP = 10.0, 3.0
-#: Part of a step that goes on in the next one, and part of the rounds before the mean begins.
+#: Momentum of the steps, and part of the rounds that is left out of the mean.
 _MOMENTUM, _DISCARDED = 0.5, 0.65
 #: Damping of the models that are compared after a few rounds, in units of the noise of their mean.
 _PILOT_DAMPING = 2.0
-#: Part of the rounds that say nothing of the factor of scores: their scores are far from the final
+#: Part of the rounds that is not used for the factor of scores: their scores are far from the final
 #: ones, and errors of the reference rows count more.
 _FACTOR_DISCARDED = 0.15
-#: Curvature, in the units of the damping, below which coefficients are mostly noise and have little
-#: part in scores: they hardly count in the equation of the factor.
+#: Curvature, in the units of the damping, below which coefficients are mostly noise and contribute
+#: little to scores: their weight in the equation of the factor is small.
 _LEAST_CURVATURE = 0.05
 #: Rounds of residuals after the first.
 AVERAGED_ROUNDS = 39
 
 
 def run_averaged_rounds(plan: RoundPlan, response: ClippedResponse) -> FittedRounds:
-    """Release sums of clipped residuals, and move the coefficients of all columns along each.
+    """Release sums of clipped residuals, and move the coefficients of all outputs along each.
 
-    The coefficients are the mean over the last third of the rounds; of classes, times a factor. See
+    Coefficients are averaged over the last third of the rounds; for classes, times a factor. See
     "Three classes and more" in `docs/theory/logistic-regression.md`.
     """
     return AveragedRounds(plan, response).finish(plan.n_rounds)
 
 
 class AveragedRounds:
-    """Rounds of one fit, which may be interrupted."""
+    """Rounds of one fit: `advance` takes some of them, and `finish` all that remain."""
 
     def __init__(self, plan: RoundPlan, response: ClippedResponse) -> None:
         features, start = plan.features, response.first_scores
@@ -193,7 +193,7 @@ class AveragedRounds:
             plan, response.scaled_residuals, start
         )
         self._released, self._rates = [first], list[float]()
-        self._asked_coefficients = list[Floats]()
+        self._coefficients_at_release = list[Floats]()
         weights = np.ones((len(self._reference.weights), 1))
         curvature = self._reference.products(weights)[0]
         # Axes in which both the curvature and the prior precision are diagonal.
@@ -214,7 +214,7 @@ class AveragedRounds:
         return len(self._rates)
 
     def advance(self, n_rounds: int) -> Floats:
-        """Take steps, and return the mean of their coefficients; the present ones of no steps."""
+        """Take steps, and return the mean of their coefficients; for 0 steps the present ones."""
         total = np.zeros_like(self._coefficients)
         for _ in range(n_rounds):
             self._take_step()
@@ -228,7 +228,7 @@ class AveragedRounds:
         released sums, damped by its noise, is added to the mean of the coefficients.
         """
         scale = self.response.clipping_norm / self.plan.rows.total
-        coefficients = np.mean(self._asked_coefficients, axis=0)
+        coefficients = np.mean(self._coefficients_at_release, axis=0)
         slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         noise = self._noise / np.sqrt(self.n_done) * self.plan.features.norm
         damped = (self._scales + _PILOT_DAMPING * noise)[:, None]
@@ -239,7 +239,7 @@ class AveragedRounds:
         return self.plan.rows.right_sum(coefficients, self.plan.features.norm)
 
     def finish(self, n_rounds: int) -> FittedRounds:
-        """Take all steps that remain of some rounds, and return the mean coefficients."""
+        """Take the remaining steps of `n_rounds` in total, and compute the posterior."""
         n_discarded = max(int(_DISCARDED * n_rounds), self.n_done)
         self.advance(n_discarded - self.n_done)
         coefficients = self.advance(n_rounds - n_discarded)
@@ -268,7 +268,7 @@ class AveragedRounds:
                 self._coefficients, self.plan.features.norm, response.scaled_residuals
             )
             self._released.append(self.plan.noisy_sums(sums, self.plan.features.norm))
-        self._asked_coefficients.append(self._coefficients.copy())
+        self._coefficients_at_release.append(self._coefficients.copy())
         scale = response.clipping_norm / rows.total
         mean, slope = response.corrected(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
@@ -304,7 +304,8 @@ class AveragedRounds:
         direction = self._axes @ (shares[:, None] * along_axes)
         scale = self.response.clipping_norm / self.plan.rows.total
         products = [scale * (direction * sums).sum() for sums in self._released[first:]]
-        # The noise of a round is a part of the coefficients. It is centred over the classes.
+        # The coefficients contain the noise of the rounds, so their product with it is not 0 on
+        # average. It is centred over the classes.
         n_classes = coefficients.shape[1]
         overlaps = responses[:, first:].mean(axis=1) @ (shares * (self._axes**2).sum(axis=0))
         overlap = self._noise**2 * (1 - 1 / n_classes) * float(overlaps.sum())
@@ -312,7 +313,7 @@ class AveragedRounds:
             self.plan,
             self._reference,
             self.response,
-            self._asked_coefficients[first:],
+            self._coefficients_at_release[first:],
             coefficients,
             direction,
             released=float(np.mean(products)) - overlap,
@@ -323,7 +324,7 @@ class AveragedRounds:
 def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Floats]:
     """Compute the variances of coefficients, also less the mean on which they are centred.
 
-    `errors` are variances along the axes. Those of the intercept, which has no error here, are 0.
+    `errors` are variances along the axes. The intercept has no error here: its variances are 0.
     """
     means = np.empty_like(axes)
     for group in groups:
@@ -338,7 +339,7 @@ def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Fl
 def _mean_responses(pulls: Floats, n_discarded: int) -> Floats:
     """Compute the part of each round's error in the mean over the last rounds.
 
-    `pulls` are the share of all earlier errors that a round, without momentum, takes back.
+    `pulls` is the share of all earlier errors that a round, without momentum, corrects.
     """
     n_rounds = len(pulls)
     responses, errors, steps = (np.zeros_like(pulls) for _ in range(3))

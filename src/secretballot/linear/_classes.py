@@ -1,4 +1,4 @@
-"""Classes of rows as the response of a fit: residuals, rounds of two classes, and a rival."""
+"""Classes as the response of a fit: residuals, rounds of two classes, comparison of features."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Gains = Callable[[Floats], Floats]
 
 #: Length to which residuals of a row with features of the largest length are clipped.
 _CLIPPING_NORM = 0.3
-#: Rounds of residuals after the first, by the least ratio of its two errors.
+#: Least ratio of the first round's two errors (see `choose_rounds`), and rounds after the first.
 _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
-#: Fewest rounds with which pairs are asked by default.
+#: Fewest rounds with which pairs are searched by default.
 _FEWEST_PAIR_ROUNDS = 2
 
 
@@ -145,7 +145,7 @@ class ClassResponse(ClassifierResponse, ClippedResponse):
         return np.asarray(self.classes[np.asarray(codes, dtype=np.intp)])
 
     def find_target(self, target: Hashable) -> tuple[int, float]:
-        """Return the column of a class; the first of two has the second's with the other sign."""
+        """Return the output of a class, and its sign: two classes share one output."""
         classes = self.classes.tolist()
         if target is None and len(classes) > 2:
             raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
@@ -156,7 +156,7 @@ class ClassResponse(ClassifierResponse, ClippedResponse):
 
 
 def class_residuals(n_classes: int, gains: Gains) -> Residuals:
-    """Return residuals as a function of codes and scores; gains are one of probabilities."""
+    """Return residuals as a function of codes and scores; `gains` maps probabilities to factors."""
 
     def residuals(codes: Targets, scores: Floats) -> Floats:
         p = probabilities(scores)
@@ -186,7 +186,7 @@ def _factors(p: Floats, limits: Floats) -> Floats:
 
 
 def run_class_rounds(plan: RoundPlan) -> FittedRounds:
-    """Release residuals of two classes, each at the last posterior; half-way ask all pairs."""
+    """Release residuals of two classes, each at the last posterior; search pairs half-way."""
     rows, features = plan.rows, plan.features
     noise = plan.noise(features.norm) / rows.total
     posterior = Posterior.initial(features.n_features, 1, len(features.groups))
@@ -227,8 +227,8 @@ def run_class_rounds(plan: RoundPlan) -> FittedRounds:
 def choose_rounds(signal: float, n_public: int) -> int:
     """Choose the number of rounds of residuals after the first.
 
-    The first round takes public rows for private ones. That error is one over their number, and
-    the noise one over the square of the signal: more rounds where the noise is the smaller error.
+    The first round uses public rows in place of private ones. Its squared error is 1 / n_public,
+    and that of the noise 1 / signal^2: later rounds pay off if the noise is the smaller one.
     """
     ratio = signal**2 / n_public
     return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)
@@ -236,13 +236,13 @@ def choose_rounds(signal: float, n_public: int) -> int:
 
 #: Part of the pilot rounds before the first comparison.
 _FIRST_PART = 2 / 3
-#: Differences, in standard deviations of the noise, below and above which the first comparison
-#: decides, and the one above which the last comparison decides for the rival.
+#: The first comparison decides if the difference, in standard deviations of the noise, is below the
+#: first number or above the second. The last one decides for the rival above the third.
 _CLEARLY_BEHIND, _CLEARLY_AHEAD, _AHEAD = -0.5, 2.0, 0.5
 
 
 def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, response: ClassResponse) -> FittedRounds:
-    """Run a few rounds with either features, compare them, and finish the rounds of one.
+    """Run a few rounds with both kinds of features, compare them, and finish the better kind.
 
     A comparison takes the place of a round: the number of private rows that the rival's model
     predicts right, less that of the plan's, is released at the cost of a round. The first one
@@ -252,7 +252,7 @@ def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, response: ClassResponse)
     candidates = [AveragedRounds(candidate, response) for candidate in (plan, rival.plan)]
 
     def compare(n_rounds: int) -> float:
-        """Take steps, and return the difference in standard deviations of its noise."""
+        """Take steps with both, and release the difference, in standard deviations of its noise."""
         for candidate in candidates:
             candidate.advance(n_rounds)
         difference = candidates[1].right_sum() - candidates[0].right_sum()

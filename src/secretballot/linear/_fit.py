@@ -1,4 +1,4 @@
-"""One fit: columns, private rows, answer, size, plan; then pay, check, release, and the result."""
+"""One fit in order: columns, private rows, answer, size, plan; payment, check, rounds, result."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ def run_fit(
             if plan.grid is not None:
                 features = _placed_features(data, plan, size, run)
                 rows = data.private.rows(features)
-            n_vectors = sum(each.n_rows for each in plan.releases if each.name in ("sums", "pairs"))
+            n_vectors = sum(
+                release.n_rows for release in plan.releases if release.name in ("sums", "pairs")
+            )
             with progress.task("ask private rows", n_vectors) as task, one_blas_thread():
                 progress.paid()
                 rounds = _rounds(data, plan, features, rows, rival_rows, _releasing(run, task))
@@ -123,7 +125,7 @@ def _read(settings: Settings, arguments: FitArguments, validate: Validate) -> Fi
 
 
 def _checked_size(settings: Settings, data: FitInput, randomness: Randomness) -> FitSize:
-    """Choose the size of a fit; refuse it, or warn, by what public numbers tell."""
+    """Choose the size of a fit; refuse it, or warn, by public numbers."""
     accountant, population = settings.accountant, data.population
     data.response.warn()
     accountant.check_left(settings.scope, is_copy=settings.is_copy)
@@ -175,7 +177,7 @@ def _note(settings: Settings, data: FitInput, plan: FitPlan) -> dict[str, object
 def _people_outside(
     data: FitInput, X_public: ArrayLike | PublicData | None
 ) -> dict[Hashable, float]:
-    """Count the people with cells outside of public rows, or of what was declared, by column.
+    """Count the people with cells outside of the public rows, or of declarations, by column.
 
     Targets beyond their bounds count as a column.
     """
@@ -209,7 +211,7 @@ def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> 
 
 
 def _releasing(run: Run, task: EstimatorTask) -> Callable[[str, Floats], Floats]:
-    """Return the release of a round's sums."""
+    """Return the function that releases the sums of a round."""
 
     def draw(name: str, sums: Floats) -> Floats:
         outcome = run.release(name, sums.reshape(1, -1))
@@ -260,7 +262,7 @@ def _result(
     check: PublicRowsCheck,
     y: ArrayLike | None,
 ) -> FittedModel:
-    """Make the model of released rounds; warn of what they tell."""
+    """Make the model from the released rounds; warn of problems that they show."""
     population, kind, directions = data.population, settings.kind, data.directions
     if fitted.is_rival and rounds.rival is not None:
         rounds, kind = rounds.rival.plan, "kernel"
@@ -299,7 +301,7 @@ def _result(
 
 
 def _unknown_cells(data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
-    """Return the comparison of rows to predict with those of the fit; None of a transformer's."""
+    """Return the check of cells to predict against the fit; None for a user's transformer."""
     columns = data.columns
     if isinstance(fitted.features, AdditiveBins):
         reference = fitted.reference

@@ -1,4 +1,4 @@
-"""Size, plan and price of a fit: what it releases, and of what, from public numbers alone."""
+"""Size, release plan and price of a fit, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Prospect(NamedTuple):
     """Quality of models between two ratios of signal to noise."""
 
     below: float  # upper end of the ratios
-    least: float  # least and largest share of a score that noise left
-    most: float
+    least: float  # least share of a score that is left with noise
+    most: float  # largest share
     loss: float = math.nan  # largest loss of accuracy; NaN where it was not measured
 
 
@@ -96,12 +96,12 @@ _LABELS = MeasuredQuality(
     ),
 )
 
-#: A fit is warned of where models kept less than this share.
+#: A fit is warned of if models may keep less than this share of the score.
 _LITTLE = 0.5
 
 
 def expected_quality(signal: float, response: Response) -> str:
-    """Describe what models of certain tables kept at such a ratio."""
+    """Describe the quality of models at a ratio of signal to noise, by measurements."""
     if isinstance(response, ClassResponse) and response.n_outputs > 1:
         return (
             f"What noise leaves of a model of {response.n_outputs} classes was not measured: with "
@@ -152,10 +152,11 @@ def _measured_quality(response: Response) -> MeasuredQuality:
 #: Bins grow as a power of the signal-to-noise ratio; the constants are measured.
 _FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
 
-#: Public rows for each bin, of at least so many rows: reference rows are never fewer.
+#: Public rows for each bin, and the least number of rows that counts: there are always as many
+#: reference rows.
 _PUBLIC_ROWS_PER_BIN, _LEAST_PUBLIC_ROWS = 16, 400
 
-#: Bins of all columns together: time grows as their cube, and as the classes.
+#: Bins of all columns together, for two classes: time grows as their cube times the classes.
 _ALL_BINS = 512
 
 #: Signal-to-noise ratio of a class from which kernels have a width of 1, and their least width; the
@@ -163,11 +164,10 @@ _ALL_BINS = 512
 _FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
 
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
-#: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
+#: prediction of the most frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
 _LEAST_SIGNAL = 6.0
 
-#: Bytes of each reference row for each pair of its entries, in either order. (Measured: 20 bytes at
-#: the peak.)
+#: Bytes of a reference row for each ordered pair of its entries. (Measured: 20 at the peak.)
 _BYTES_PER_PAIR = 16
 #: Largest memory of a fit, in bytes.
 _MOST_MEMORY = 8 * 10**9
@@ -216,7 +216,7 @@ class FitSize:
         raise BudgetExceededError(
             f"noise that fits what may be spent would drown what {n_units} private rows (or "
             f"owners) say together: their mean stands out of it {self.signal:.2g} times, and "
-            f"{_LEAST_SIGNAL:g} times are needed to learn more than the frequent class. Nothing "
+            f"{_LEAST_SIGNAL:g} times are needed to predict better than a constant. Nothing "
             f"was released or spent. Use about {math.ceil(n_units * factor)} rows, "
             f"{epsilon:g} times the epsilon, or fewer columns."
         )
@@ -241,7 +241,7 @@ def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) ->
 
 
 def choose_width(signal: float, n_outputs: int) -> float:
-    """Choose the width of kernels: wide ones tell columns together, and need a strong signal."""
+    """Choose the width of kernels: wide ones model interactions, and need a strong signal."""
     return min(max((signal / (_FULL_SIGNAL * n_outputs)) ** 2, _LEAST_WIDTH), 1.0)
 
 
@@ -272,30 +272,31 @@ def too_many_columns(
 
 #: Public rows below which lengths and directions of whole rows are hardly known.
 _FEW_FOR_DENSE = 30
-#: Share of all rounds that either features have before they are compared for the last time.
+#: Share of all rounds that each kind of features gets before the last comparison.
 _PILOT_SHARE = 0.15
 #: Largest noise of a comparison, as a share of the private rows.
 _MOST_ERROR = 0.12
 #: Share of a fit's budget that the search for pairs of columns takes.
 _PAIR_SHARE = 0.05
-#: Most pairs that join a model of few columns, or for each column of many, and most columns all of
-#: whose pairs are asked.
-_FEW_PAIRS, _PAIRS_PER_COLUMN, _MOST_COLUMNS = 6, 0.5, 100
+#: Most pairs that join a model by default: this many, or this many for each column if that is more.
+_FEW_PAIRS, _PAIRS_PER_COLUMN = 6, 0.5
+#: Most columns whose pairs are searched by default.
+_MOST_COLUMNS = 100
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Releases of one fit, and what they are of."""
+    """Releases of one fit, with the features and numbers that they need."""
 
     releases: ReleasePlan
-    features: FeatureMap  # but for bins that are placed
+    features: FeatureMap  # with provisional bins, if `grid` places them
     check: PublicRowsCheck
-    grid: RankGrid | None  # on which ranks of numbers are released, to place their bins
+    grid: RankGrid | None  # grid of the ranks that place bins of numbers; None: no such release
     n_rounds: int  # number of sums of residuals
     asks_ranks: bool  # whether the products of columns' ranks are released
     n_pairs: int  # largest number of pairs of columns that join the model
-    rival: KernelFeatures | None  # features that are compared with these
-    n_pilot: int  # number of rounds with either features before the last comparison
+    rival: KernelFeatures | None  # features that are compared with `features`
+    n_pilot: int  # number of rounds with each of both before the last comparison
 
     @property
     def sums(self) -> VectorSum:
@@ -334,10 +335,10 @@ def plan_fit(
     placement = plan_bins(
         settings, population, bounds, size.n_bins, is_needed=columns.has_few_public_rows
     )
-    left, grid = check.remaining_share, None
+    remaining_share, grid = check.remaining_share, None
     if placement is not None:
         grid, mechanism, share = placement
-        left -= share
+        remaining_share -= share
         releases.append(
             PlannedRelease(
                 name="quantiles",
@@ -359,7 +360,7 @@ def plan_fit(
 
     pairs = []
     if n_pairs:
-        left -= _PAIR_SHARE
+        remaining_share -= _PAIR_SHARE
         pairs.append(
             PlannedRelease(
                 name="pairs",
@@ -374,7 +375,7 @@ def plan_fit(
     n_sums = 1 + size.n_rounds + n_pilot
     asks_ranks = columns.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
-        noise = sums(n_sums + 1, left).sigma * features.norm
+        noise = sums(n_sums + 1, remaining_share).sigma * features.norm
         n_columns, n_public = len(features.columns), columns.n_public
         ratio = rank_error_ratio(noise, n_columns, population.total, n_public)
         asks_ranks = ratio < response.largest_rank_error
@@ -382,9 +383,9 @@ def plan_fit(
     releases.append(
         PlannedRelease(
             name="sums",
-            mechanism=sums(n_sums, left),
+            mechanism=sums(n_sums, remaining_share),
             n_rows=n_sums,
-            share=left,
+            share=remaining_share,
             reads="residuals times features, one vector a person and round",
             note=population.note,
         )
@@ -405,7 +406,7 @@ def plan_fit(
 def count_pairs(
     interactions: int | str, response: Response, features: FeatureMap, size: FitSize
 ) -> int:
-    """Return the largest number of pairs that may join a model; 0 if none are asked."""
+    """Return the largest number of pairs that may join a model; 0 if none are searched."""
     if not isinstance(features, AdditiveBins):
         return 0
     n_columns = len(features.columns)
@@ -431,7 +432,7 @@ def _count_pilot_rounds(
     assert isinstance(features, AdditiveBins)
     n_categories = sum(column.other_code is not None for column in features.columns)
     n_pilot = round(_PILOT_SHARE * (1 + size.n_rounds))
-    # A comparison is paid like a round, and moves by 2 as the mechanism of a whole fit does.
+    # A comparison is paid like a round. Like the sum of `whole_fit`, it moves by 2 at most.
     noise = size.whole_fit.sigma * math.sqrt(1 + size.n_rounds + n_pilot)
     if 2 * n_categories > len(features.columns) or noise > _MOST_ERROR * population.total:
         return 0
@@ -486,7 +487,7 @@ def price_linear_fit(
     n_fits: int,
     n_labels: int | None,
 ) -> FitPrice:
-    """Compute the price of a plan; a fit that would be refused has a problem, and no plan."""
+    """Compute the price of a fit; if it would be refused, with a problem and without a plan."""
     accountant, scope = settings.accountant, settings.scope
     columns, population, response = _public_input(settings, n, X_public, n_labels)
     size = _size(settings, columns, population, response)

@@ -1,4 +1,4 @@
-"""Labels of rows as the response of a fit: several of them, clipped together."""
+"""Several labels a row as the response of a fit: their residuals are clipped together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from secretballot.tables._labels import check_targets
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
 _RELATIVE_NORM = 0.6
-#: Probabilities nearer to 0 or 1 are taken as this, and so are thresholds.
+#: Probabilities and thresholds are clipped to between this and 1 less this.
 _LEAST_PROBABILITY = 1e-9
 
 
@@ -42,7 +42,7 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
 
     @property
     def note(self) -> dict[str, object]:
-        """The model, and the origin of its labels, whose number is public as that of rows is."""
+        """Kind of model, for the ledger. The number of labels is public, as that of rows is."""
         model = f"logistic regression of {len(self.rates)} labels"
         return {"model": model, "classes_learned": False}
 
@@ -86,7 +86,7 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
     def corrected(
         self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
     ) -> tuple[Floats, float]:
-        """Subtract the expectation: under the model clipped residuals have a mean besides 0."""
+        """Subtract the expectation: under the model clipped residuals have a mean other than 0."""
         p = label_probabilities(reference, coefficients)
         present, absent = self._factors(p, limits)
         variances = _variances(p)
@@ -107,9 +107,9 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
     def _factors(self, p: Floats, limits: Floats) -> tuple[Floats, Floats]:
         """Compute the mean factor by which residuals are clipped if a label is present, or absent.
 
-        Labels are taken as independent, and the square length of the other labels' residuals at
-        three points: no other label is present, or one standard deviation about the mean if some
-        are.
+        Labels are taken as independent. The squared length of the other labels' residuals is taken
+        at three points: no other label is present; or some are, one standard deviation below or
+        above the mean.
         """
         p = np.clip(p, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
         none = np.exp(_of_others(np.log1p(-p)))
@@ -128,10 +128,10 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
         )
         norm = self.clipping_norm * limits
 
-        def factor(own: Floats) -> Floats:
-            factors = np.zeros_like(own)
-            for weight, others in points:
-                factors += weight * norm / np.sqrt(np.maximum(own + others, norm**2))
+        def factor(own_square: Floats) -> Floats:
+            factors = np.zeros_like(own_square)
+            for weight, other_squares in points:
+                factors += weight * norm / np.sqrt(np.maximum(own_square + other_squares, norm**2))
             return factors
 
         return factor((1 - p) ** 2), factor(p**2)

@@ -1,4 +1,4 @@
-"""Numbers of rows as the response of a fit: rounds of clipped residuals with a histogram."""
+"""Numbers as the response of a fit: rounds of clipped residuals with a histogram."""
 
 from __future__ import annotations
 
@@ -47,16 +47,17 @@ class NumberRound:
 
     @property
     def clipping_bias(self) -> float:
-        """Bias of the mean if clipped residuals had one sign, and were half the range longer.
+        """Guess of the mean's bias: clipping shortens residuals of one sign by half the range each.
 
-        Rare targets far from the others are clipped to a scale that says nothing of their size.
+        It can't be measured: a clipped residual does not show its size.
         """
         return 1 - self.unclipped
 
     def centred(self, means: Floats, mean_errors: Floats | float, variance: float) -> NumberRound:
         """Return the first round with residuals from the mean target, instead of from 0.
 
-        Targets far from 0 would make the difference of reference and private rows a large error.
+        With targets far from 0, small differences between reference and private rows would be
+        large errors.
         """
         centre = float(self.mean @ means / (means @ means))
         coefficients = self.coefficients.copy()
@@ -76,22 +77,22 @@ class NumberRound:
         return ReleasedRound(self.mean, expected, gain, self.noise, self.variance)
 
     def padded(self, n_more: int) -> NumberRound:
-        """Return the round with coefficients of more features, of which it says nothing."""
+        """Return the round with coefficients of 0 for further features, which it does not cover."""
         return replace(self, coefficients=np.append(self.coefficients, np.zeros(n_more)))
 
 
-#: Binary places of the length of a vote, so that counts times it are exact.
+#: Binary places of the length of a histogram's vote, so that multiples of it are exact.
 _VOTE_BITS = 12
-#: Factor of the last round's scale: clipping less moves means of skewed targets less.
+#: Factor of the last round's scale: with less clipping, means of skewed targets have less bias.
 _LAST_FACTOR = 1.5
-#: Standard errors beyond which an estimated mean residual is not taken for noise.
+#: Number of standard errors up to which an estimated mean residual may be noise.
 _CLEAR_MOVE = 2.0
-#: Share of the target's variance that may be lost where residuals are clipped less: clipping moves
-#: means where the law of residuals differs between rows.
+#: Share of the target's variance that may be lost by a larger scale than the most efficient one.
+#: Clipping biases means if the distribution of residuals differs between rows.
 _TOLERANCE = 0.0003
 #: Absolute value of a scaled target beyond its bounds; a residual is that of the bound.
 BEYOND = 2.0
-#: Share of large residuals up to which a histogram tells where few lie beyond.
+#: Largest share of large residuals at which a histogram shows the scale of its tail.
 _KNOWN_TAIL = 0.05
 
 
@@ -110,7 +111,7 @@ def vote_length(norm: float, factor: float) -> float:
 
 
 class NumberRounds:
-    """Questions of one fit of numbers, which are between -1 and 1."""
+    """Releases of one fit of numbers, which are scaled to between -1 and 1."""
 
     def __init__(self, plan: RoundPlan) -> None:
         self.plan = plan
@@ -118,24 +119,24 @@ class NumberRounds:
     def ask(
         self, coefficients: Floats, scale: float
     ) -> tuple[NumberRound, ResidualHistogram, Floats]:
-        """Ask for residuals: their means, histogram, and sums in units of the target."""
+        """Release residuals: their means, histogram, and sums in units of the target."""
         rows, features = self.plan.rows, self.plan.features
         sums, counts = rows.counted_sums(
             coefficients, features.norm, clipped_residuals(scale), N_BINS
         )
         vote = vote_length(features.norm, VOTE_LENGTH)
-        asked = np.concatenate([sums[:, 0], vote * counts])
-        noisy = self.plan.noisy_sums(asked, features.norm)
+        sums_and_votes = np.concatenate([sums[:, 0], vote * counts])
+        noisy = self.plan.noisy_sums(sums_and_votes, features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
         return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
 
     def ask_first(
         self,
     ) -> tuple[NumberRound, ResidualHistogram, Floats, ReferenceRows, FeatureMeans | None]:
-        """Ask for the targets, and return reference rows beside them.
+        """Release the targets; return them with reference rows.
 
-        The means of features are released too, as for classes, with a shorter vote; but not of
-        dense features.
+        Means of features are released too, as for classes, with a shorter vote. Means of dense
+        features are not.
         """
         rows, features = self.plan.rows, self.plan.features
         public = self.plan.public
@@ -145,8 +146,8 @@ class NumberRounds:
             return *self.ask(start, 1.0), dense_reference_rows(public), None
         sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
-        asked_sums = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
-        noisy = self.plan.noisy_sums(np.concatenate(asked_sums), features.norm)
+        vectors = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
+        noisy = self.plan.noisy_sums(np.concatenate(vectors), features.norm)
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
         first = self._round(noisy, start, histogram)
         means = noisy[features.n_features : -N_BINS] / rows.total
@@ -162,10 +163,10 @@ class NumberRounds:
         histogram: ResidualHistogram,
         scale: float,
     ) -> PairedBins | None:
-        """Ask all pairs of columns; return the features with those that stand out, if any do.
+        """Release sums of all pairs of columns; return features with those that stand out, or None.
 
-        The scale is the smaller of the next round's and the last one's: at a larger one noise hides
-        pairs.
+        Residuals are clipped to the smaller of the last round's scale and the next one's: at a
+        larger scale noise hides pairs.
         """
         scale = min(scale, histogram.scale)
         unclipped, variance = histogram.clipped_at(scale)
@@ -187,8 +188,8 @@ class NumberRounds:
     def loss(self, signal: float) -> Callable[[float, float, float, float], float]:
         """Return the expected error of predictions as a function of the scale of a round.
 
-        It is that of shrunk coefficients of columns without correlations, and the distance between
-        the centre of clipped residuals and their mean. `signal` is the variance of the target.
+        It adds the error of shrunk coefficients, for uncorrelated columns, and the squared distance
+        between the centre of clipped residuals and their mean. `signal` is the target's variance.
         """
         plan = self.plan
         noise = plan.noise(plan.features.norm) / plan.rows.total
@@ -225,7 +226,7 @@ def mean_residual(
     """Estimate the mean residual of private rows from one round; return its variance too."""
     n_features, n_columns = len(means.values), len(means.places)
     score, score_variance = means.mean_score(reference, coefficients - round_.coefficients)
-    # The weights of a row add to 1 in each column, so each column has the mean once more.
+    # The weights of a row add to 1 in each column, so each column contains the mean once.
     clipped = float(round_.mean[:n_features].sum()) / n_columns
     present = float(reference.means(np.ones((len(reference.weights), 1)))[:n_features].sum())
     present /= n_columns
@@ -241,12 +242,12 @@ def move_intercept(
     means: FeatureMeans,
     clipping_bias: float,
 ) -> Posterior:
-    """Move the intercept towards where these rounds estimate that the mean residual is 0.
+    """Move the intercept towards the value at which the mean residual is estimated as 0.
 
-    It moves as far as the error of the estimate is less than that of the posterior's mean score,
-    which is larger where the estimate stands out of its error. The first round is that of the fit,
-    in which nothing is clipped. Most rounds clip: `clipping_bias` is the usual bias of the
-    posterior's mean score.
+    The step is the inverse-variance weighted mean of two estimates: 0, with the variance of the
+    posterior's mean score, and the mean residual by these rounds, with its own variance.
+    `clipping_bias` is the usual bias of the posterior's mean score, as most rounds clip. An
+    estimate that is clearly no noise raises the posterior's variance.
     """
     values = posterior.coefficients[:, 0]
     estimates = [mean_residual(round_, reference, means, values) for round_ in rounds]
@@ -266,8 +267,9 @@ def move_intercept(
 def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
     """Choose the scale of the last round, beyond which few residuals lie.
 
-    Where the last histogram does not reach so far, the scale is that of the targets, smaller by the
-    root of the ratio of sizes that both know: residuals have longer tails.
+    If the last histogram does not reach so far, the scale is that of the targets (`wide`), times
+    the root of the ratio of residuals to targets at a quantile that both histograms show. The root,
+    because residuals have longer tails.
     """
     if histogram.large <= _KNOWN_TAIL:
         return histogram.tail_scale()
@@ -282,8 +284,8 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
 
     The scale at which residuals are clipped follows from the histogram of the round before: the
     most efficient one, but in the last round one beyond which few residuals lie.
-    Half-way all pairs of columns are asked, and those that stand out join the model. At the end the
-    intercept moves to where the rounds that clip least estimate the mean.
+    Half-way sums of all pairs of columns are released, and pairs that stand out join the model. At
+    the end the intercept moves towards the mean that the rounds with the least clipping estimate.
     """
     rounds = NumberRounds(plan)
     first, histogram, sums, reference, means = rounds.ask_first()
@@ -342,7 +344,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
 #: Rounds of residuals after the first. Fewer are worse at every epsilon: the scale of the first
 #: round is that of the target's bounds, and later ones follow the residuals.
 _N_ROUNDS = 5
-#: Least ratio of signal to noise with which pairs are asked by default.
+#: Least ratio of signal to noise with which pairs are searched by default.
 _PAIR_SIGNAL = 300.0
 
 
@@ -370,7 +372,7 @@ class NumberResponse(Response):
 
     @property
     def largest_rank_error(self) -> float:
-        """Error of correlations of ranks below which they are released beside public rows.
+        """Largest error at which correlations of ranks are released beside public rows.
 
         It is larger than that of classes: coefficients of correlated columns diverge where
         reference rows are less correlated than the private ones.

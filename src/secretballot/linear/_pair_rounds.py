@@ -15,7 +15,7 @@ from secretballot.linear._private_sums import Residuals
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import RoundPlan
 
-#: Merged bins of a column where all pairs are asked, and most of them in the pairs that are chosen.
+#: Merged bins of a column in the search of all pairs, and most of them in the chosen pairs.
 _COARSE_BINS, _FINE_BINS = 4, 8
 #: Cells of all chosen pairs up to which columns have more than the coarse bins: the time of a fit
 #: grows with their cube.

@@ -25,10 +25,12 @@ _INITIAL_VARIANCE, _INITIAL_PAIR_VARIANCE = 0.5, 0.1
 _HYPERPRIOR_WEIGHT, _LEAST_PART = 0.1, 5e-4
 #: Prior precision of the intercept, which is almost free.
 _INTERCEPT_PRECISION = 1e-2
-#: Gauss-Newton steps of a pass, and halvings of a step.
+#: Most Gauss-Newton steps of a pass, and most halvings of a step.
 _STEPS, _HALVINGS = 2, 8
-#: Change of a coefficient by a step up to which the next one has the same slopes, and the largest.
-_CURVED_STEP, _LARGEST_STEP = 0.5, 3.0
+#: Slopes are computed anew after a step that moved a coefficient by more than this.
+_CURVED_STEP = 0.5
+#: Largest change of a coefficient in a step.
+_LARGEST_STEP = 3.0
 
 
 class Hyperprior(NamedTuple):
@@ -66,10 +68,10 @@ class Link(NamedTuple):
     longest_shift: float
     # Power of the change of prior variances in an update.
     relaxation: float
-    # Part of the expected targets by which errors were computed that stays in the next pass.
-    kept: float
-    # Share of the variance of a score that counts as its distance from the score asked at, and the
-    # largest variance.
+    # Errors are computed from a moving average of expected targets: weight of the earlier passes.
+    earlier_weight: float
+    # Share of a score's posterior variance that is added to its squared distance from the score at
+    # the release, and the largest variance that counts.
     variance_share: float
     largest_score_variance: float
     # Largest mean square of a round's deviations from the model, in units of their errors, at which
@@ -84,10 +86,11 @@ class Link(NamedTuple):
         return np.ones_like(expected) if self.is_linear else expected * (1 - expected)
 
 
-#: Link of two classes. Updates of prior variances are short: below a power of 2 longer ones don't
-#: oscillate. Where probabilities are near 0 or 1 the model's linear form holds for small changes
-#: only. Errors at the last coefficients alone would be too small and too large in turns, as
-#: coefficients that follow the rounds closely are far from those asked at.
+#: Link of two classes. `longest_shift`: near probabilities of 0 and 1 the linear form holds for
+#: small changes only. `relaxation`: updates of prior variances don't oscillate below a power of 2.
+#: `earlier_weight`: errors computed from the last coefficients alone would be too small and too
+#: large in turns, because coefficients that follow the rounds closely are far from those at the
+#: releases.
 LOG_ODDS = Link(
     is_linear=False,
     hyperprior=Hyperprior(mean=0.2, largest=10.0),
@@ -96,7 +99,7 @@ LOG_ODDS = Link(
     converged=0.05,
     longest_shift=1.0,
     relaxation=1.5,
-    kept=0.5,
+    earlier_weight=0.5,
     variance_share=0.3,
     largest_score_variance=4.0,
     largest_misfit=np.inf,
@@ -107,9 +110,9 @@ def number_link(variance: float) -> Link:
     """Return the link of numbers with this variance.
 
     No effect varies more than the target: a wider prior would fit noise. The effect of missing
-    cells has a variance of its own: where few cells are missing, or none, noise of the first round
-    would be taken for it, and later rounds could not correct it. The misfit is some .8 where
-    reference rows are like the private rows.
+    cells has a stronger hyperprior: if few cells are missing, or none, the fit would take noise of
+    the first round for this effect, and later rounds could not correct it. The misfit is about .8
+    if reference rows are like the private rows.
     """
     hyperprior = Hyperprior(mean=0.02, largest=1.0, missing_weight=3.0)
     return Link(
@@ -120,7 +123,7 @@ def number_link(variance: float) -> Link:
         converged=1e-3 * variance**0.5,
         longest_shift=np.inf,
         relaxation=1.0,
-        kept=0.0,
+        earlier_weight=0.0,
         variance_share=1.0,
         largest_score_variance=np.inf,
         largest_misfit=1.6,
@@ -145,23 +148,23 @@ class ReleasedRound:
 class Posterior:
     """Normal approximation of the coefficients' posterior."""
 
-    # Coefficients, variances: (1 + n_features, n_columns), the intercept first.
+    # Coefficients, variances: (1 + n_features, n_outputs), the intercept first.
     coefficients: Floats
     variances: Floats
-    # (1 + n_features, n_columns): variances of coefficients less the mean of their column, which is
-    # known much less well.
+    # (1 + n_features, n_outputs): variances of coefficients less the mean on which their group is
+    # centred, which is known much less well.
     centred_variances: Floats
     prior_variances: Floats  # (n_groups,): estimated mean square of each group's coefficients
-    # (1 + n_features, 1 + n_features): covariance of the coefficients of a column, up to a factor;
+    # (1 + n_features, 1 + n_features): covariance of the coefficients of an output, up to a factor;
     # None before anything is released.
     covariance: Floats | None = None
 
     @classmethod
     def initial(
-        cls, n_features: int, n_columns: int, n_groups: int, variance: float = _INITIAL_VARIANCE
+        cls, n_features: int, n_outputs: int, n_groups: int, variance: float = _INITIAL_VARIANCE
     ) -> Posterior:
         """Return coefficients of 0 with this prior variance, before anything is released."""
-        zeros = np.zeros((1 + n_features, n_columns))
+        zeros = np.zeros((1 + n_features, n_outputs))
         return cls(zeros, zeros, zeros, np.full(n_groups, variance))
 
     def scaled(self, factor: float) -> Posterior:
@@ -174,7 +177,7 @@ class Posterior:
         )
 
     def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
-        """Return the posterior with more groups of these sizes; `scale` is a target's variance."""
+        """Add groups of these sizes, with coefficients of 0; `scale` is the target's variance."""
         zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
         return Posterior(
             np.concatenate([self.coefficients, zeros]),
@@ -192,8 +195,8 @@ class WhitenedRounds:
     The errors of a round are the noise, the sampling of private rows, and the difference between
     reference and private rows. The errors of different rounds are taken as independent: see "How
     the posterior is computed" in `docs/theory/logistic-regression.md`. The sizes of the errors are
-    computed by `expected`, the expected targets of the reference rows, and the `covariance` of the
-    coefficients. `unit_slopes` are those of means of scores, if the link is linear.
+    computed from `expected`, the expected targets of the reference rows, and the `covariance` of
+    the coefficients. `unit_slopes` are the slopes of mean scores, if the link is linear.
     """
 
     def __init__(
@@ -208,7 +211,7 @@ class WhitenedRounds:
     ) -> None:
         self.reference, self.link, self._unit_slopes = reference, link, unit_slopes
         self.released = [round_.mean for round_ in rounds]
-        self.asked = np.concatenate([round_.expected for round_ in rounds], axis=1)
+        self.expected_at_release = np.concatenate([round_.expected for round_ in rounds], axis=1)
         self.gains = np.stack([round_.gain for round_ in rounds], axis=1)
         errors = self._error_covariances(rounds, n_people, expected, covariance)
         self._roots = [
@@ -226,12 +229,13 @@ class WhitenedRounds:
     ) -> Floats:
         reference, link = self.reference, self.link
         mismatch = 1 / reference.effective_size + 1 / n_people
-        gaps, slopes = self.gains * (expected - self.asked), link.slopes(expected)
+        gaps, slopes = self.gains * (expected - self.expected_at_release), link.slopes(expected)
         residuals = self.gains**2 * slopes  # the slope of two classes is the variance of one
         for residual, round_ in zip(residuals.T, rounds, strict=True):
             if round_.variance is not None:
                 residual[:] = round_.variance
-        # All rounds have the same sampling error: each counts it in full as many times.
+        # All rounds share one sampling error. They are taken as independent, so each counts it
+        # multiplied by the number of rounds.
         sampling = residuals * (len(rounds) / n_people)
         unknown = np.minimum(reference.variances(covariance), link.largest_score_variance)[:, None]
         squares = gaps**2 + link.variance_share * unknown * (self.gains * slopes) ** 2
@@ -250,7 +254,7 @@ class WhitenedRounds:
     def residuals(self, coefficients: Floats) -> list[Floats]:
         """Compute released less expected means: (n_released,)."""
         expected = self.link.expected(self.reference.scores(coefficients))
-        means = self.reference.means(self.gains * (expected - self.asked)).T
+        means = self.reference.means(self.gains * (expected - self.expected_at_release)).T
         return self._whiten(
             [mean - gap[: len(mean)] for mean, gap in zip(self.released, means, strict=True)]
         )
@@ -306,7 +310,8 @@ def fit_posterior(
         covariance = inverse(prior) if start.covariance is None else start.covariance
     expected = link.expected(reference.scores(values))
     for pass_ in range(link.n_passes):
-        expected = link.kept * expected + (1 - link.kept) * link.expected(reference.scores(values))
+        present = link.expected(reference.scores(values))
+        expected = link.earlier_weight * expected + (1 - link.earlier_weight) * present
         whitened = WhitenedRounds(
             rounds, trusted, link, n_people, expected, covariance, unit_slopes
         )
@@ -327,7 +332,7 @@ def fit_posterior(
             if misfit > link.largest_misfit or trusted.effective_size < reference.effective_size:
                 size = min(trusted.effective_size / misfit, reference.effective_size)
                 trusted = replace(trusted, effective_size=size)
-            # The first pass, of known scores, is none by which they converge.
+            # The first pass takes scores as known: its change is no sign of convergence.
             moved = float(np.abs(values - before).max()) if pass_ else np.inf
         if moved < link.converged:
             break
@@ -343,7 +348,7 @@ def fit_posterior(
 def _minimise(
     whitened: WhitenedRounds, prior: Floats, values: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Minimise the sum of squares and the prior's by Gauss-Newton steps that never raise it.
+    """Minimise the penalised sum of squares by Gauss-Newton steps that never raise it.
 
     Returns the coefficients, the precision without the prior at the last slopes, and the largest
     change of a coefficient in a step. One step finds the minimum of a linear link.
@@ -392,7 +397,7 @@ def _objective(residuals: Sequence[Floats], prior: Floats, values: Floats) -> fl
 def prior_precision(
     groups: Groups, prior_variances: Floats, n_coefficients: int, link: Link = LOG_ODDS
 ) -> Floats:
-    """Compute the precision of all coefficients' prior, the intercept's first."""
+    """Compute the prior precision of all coefficients, the intercept first."""
     prior = np.zeros((n_coefficients, n_coefficients))
     prior[0, 0] = link.intercept_precision
     for group, variance in zip(groups, prior_variances, strict=True):
@@ -439,15 +444,16 @@ def centred_variances(groups: Groups, covariance: Floats) -> Floats:
     return variances
 
 
-#: Iterations of non-negative least squares for each relation, and the ridge that makes multipliers
-#: unique, which those of two ordered columns of a pair are not.
-_ITERATIONS, _RIDGE = 30, 1e-6
-#: Binary places of rounded coefficients, below the largest.
+#: Most iterations of non-negative least squares for each relation.
+_ITERATIONS = 30
+#: Ridge that makes multipliers unique: without it those of a pair of two ordered columns are not.
+_RIDGE = 1e-6
+#: Binary places of rounded coefficients, below the largest coefficient.
 _BITS = 32
 
 
 def monotone_posterior(posterior: Posterior, relations: NDArray[np.intp]) -> Posterior:
-    """Return the posterior with its most probable coefficients in order, and its own errors."""
+    """Move the coefficients to the most probable ordered ones; variances stay as they are."""
     if not len(relations):
         return posterior
     assert posterior.covariance is not None
@@ -478,7 +484,7 @@ def ordered_coefficients(values: Floats, covariance: Floats, relations: NDArray[
 def _project(
     values: Floats, root: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]
 ) -> Floats:
-    """Solve the quadratic program, but for rounding, by non-negative least squares of its dual."""
+    """Solve the quadratic program, up to rounding, by non-negative least squares on its dual."""
     # The solution is root @ (start + slopes' multipliers).
     start = solve_triangular(root, values, lower=True)
     slopes = root[upper] - root[lower]
@@ -494,7 +500,7 @@ def _project(
 
 
 def _in_order(values: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]) -> Floats:
-    """Return values without the remaining violations: the mean of running maxima and minima."""
+    """Remove remaining violations: take the mean of running maxima and running minima."""
     largest, smallest = values.copy(), values.copy()
     while (largest[lower] > largest[upper]).any():
         np.maximum.at(largest, upper, largest[lower])

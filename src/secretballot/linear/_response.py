@@ -45,7 +45,7 @@ class RoundPlan:
     least_weight: float  # weight of a person of the strictest level
     # Whether the products of columns' ranks are released, without public rows or with few.
     asks_ranks: bool = False
-    n_pairs: int = 0  # largest number of pairs of columns that join the model; 0: none is asked
+    n_pairs: int = 0  # largest number of pairs of columns that join the model; 0: none is searched
     pair_sigma: float = 0.0  # noise on the scaled sums of all pairs
     rival: RivalPlan | None = None  # rounds with other features of the same rows
 
@@ -123,7 +123,7 @@ class Response(ABC):
 
     @property
     def largest_rank_error(self) -> float:
-        """Error of correlations of ranks below which they are released beside public rows.
+        """Largest error at which correlations of ranks are released beside public rows.
 
         In units of the error of the public rows' correlations.
         """

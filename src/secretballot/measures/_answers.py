@@ -78,8 +78,9 @@ def check_known_predictions(
 ) -> None:
     """Refuse predictions half of which, or all, are none of the labels; warn of some.
 
-    They are coded or spelt otherwise. Beside a single label any prediction may be wrong honestly.
-    Labels are those in `y_true`, or the classes of a confusion matrix.
+    Such predictions are coded or spelt differently. If `y_true` holds a single label, honest
+    predictions may all be wrong, so only all of them are refused. Labels are those in `y_true`, or
+    the classes of a confusion matrix.
     """
     labels = _as_table(y_true if classes is None else classes, "y_true").ravel()
     cells = _as_table(y_pred, "y_pred").ravel()
@@ -102,7 +103,7 @@ def check_known_predictions(
 
 
 def check_no_fractions(labels: ArrayLike, name: str, answer: str = "score_private") -> None:
-    """Refuse labels that are mostly fractions, hardly classes; a few are wrong answers."""
+    """Refuse labels that are mostly fractions: they are no classes. A few are wrong answers."""
     cells = _as_table(labels, name).ravel().tolist()
     n_fractions = sum(isinstance(cell, float) and cell % 1 > 0 for cell in cells)
     if 2 * n_fractions > len(cells):
@@ -133,13 +134,14 @@ def count_foreign(
 ) -> NDArray[np.intp]:
     """Count labels of no class, by column; then missing ones, and all rows.
 
-    The classes are a list of arrays for several labels a row. Without columns if there are others.
+    The classes are a list of arrays for several labels a row. If their number is not that of the
+    columns, a later check refuses that: the counts are 0 missing ones and all rows.
     """
     table = _as_table(y_true, "y")
     columns = table.T if table.ndim == 2 else table[None]
     classes = classes if isinstance(classes, list) else [classes]
     if len(columns) != len(classes):
-        return np.array([0, len(table)])  # its own error
+        return np.array([0, len(table)])  # refused elsewhere
     pairs = zip(columns, classes, strict=True)
     counts = [int((codes_of(labels, names) < 0).sum()) for labels, names in pairs]
     return np.array([*counts, int(missing_cells(table.ravel()).sum()), len(table)])

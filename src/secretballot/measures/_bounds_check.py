@@ -18,11 +18,11 @@ from secretballot.tables._public_rows_check import (
     share_of,
 )
 
-#: Noise on the count as a share of the people: the first that is cheap enough.
+#: Noise on the count as a share of the people: the first that is cheap enough is taken.
 _NOISE_SHARES = (0.04, 0.08)
 #: Largest noise on the count.
 _MOST_NOISE = 1_000.0
-#: Standard deviations of the noise by which a count stays below all people, if it is accepted.
+#: Standard deviations of the noise by which an accepted count is below the number of people.
 _ERRORS = 3.0
 #: Largest share of the people, by this count, without a warning.
 _FEW_OUTSIDE = 0.25
@@ -68,7 +68,7 @@ class BoundsCheck:
             return
         if isinstance(random_state, np.random.Generator | None):
             seed: np.random.SeedSequence | np.random.Generator | None = random_state
-        else:  # not the stream of the quantiles
+        else:  # another stream than that of the quantiles
             seed = np.random.SeedSequence(random_state, spawn_key=(1,))
         noisy, worst = release_largest_count(
             accountant,

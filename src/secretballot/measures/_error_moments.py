@@ -10,7 +10,7 @@ import numpy as np
 from secretballot.measures._error_scale import ErrorScale, Floats
 from secretballot.measures._intervals import Interval, quantile
 
-#: Largest distance of the mean target from an end, as a share of the range, if nearly all are near.
+#: Nearly all targets are near an end of the range if their mean is within this share of it.
 _NEAR = 0.05
 #: Mean squared error, as a share of the largest that counts, above which most errors are large.
 _LARGE = 0.5
@@ -18,7 +18,7 @@ _LARGE = 0.5
 
 @dataclass(frozen=True)
 class ErrorMoments:
-    """Released means of the numbers of vectors (see `ErrorScale`), shape (8,)."""
+    """Released means of the eight numbers of `ErrorScale`, over people."""
 
     scale: ErrorScale
     means: Floats
@@ -76,7 +76,7 @@ class ErrorMoments:
         return low, high
 
     def hidden_by_noise(self, level: float) -> list[str]:
-        """Describe estimates that are ends of their range, with their intervals."""
+        """Describe estimates at the end of their range, and their intervals."""
         (low_r2, high_r2), (_, high) = self.r2_interval(level), self.rmse_interval(level)
         hidden = list[str]()
         if low_r2 == -math.inf:
@@ -95,7 +95,7 @@ class ErrorMoments:
     def signs_of_other_units(self, level: float) -> list[str]:
         """Describe why targets may have another unit than predictions or bounds; none if R^2 > 0.
 
-        The mean deviation and the mean squared error count with twice the noise on them.
+        A sign counts if the mean deviation, or mean squared error, shows it beyond twice its noise.
         """
         low_r2, high_r2 = self.r2_interval(level)
         if low_r2 > 0:

@@ -1,4 +1,4 @@
-"""Public scale of squared errors and deviations, and the vectors that private rows cast in it."""
+"""Public scale of squared errors and deviations, and the vectors of private rows on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ErrorScale:
     """Public scale of squared errors and deviations.
 
     A row has the share q of its squared error in the largest one, and the share t of its target's
-    deviation from the centre in the largest one: q from 0 to 1, t from -1 to 1. It casts the vector
+    deviation from the centre in the largest one: q from 0 to 1, t from -1 to 1. Its vector is
     (q, t, t^2, q^2, q t, q t^2, t^3, t^4), weighted.
     """
 
@@ -69,7 +69,7 @@ class ErrorScale:
     @cached_property
     def weights(self) -> Floats:
         """Weights of the numbers of a vector, with which two vectors are at most 1 apart."""
-        # Of the noise of (mean squared error) - unexplained * variance this is the least.
+        # This ratio minimises the noise of (mean squared error) - unexplained * variance.
         ratio = float(np.sqrt(self.ratio / self.unexplained))
         ratio = min(max(ratio, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
         error, square = ratio / np.hypot(1, ratio), 1 / np.hypot(1, ratio)
@@ -84,7 +84,7 @@ class ErrorScale:
         with np.errstate(over="ignore"):
             r = np.clip((z - f) / self.largest_error, -1.0, 1.0)
             t = np.clip((z - self.centre) / self.largest_deviation, -1.0, 1.0)
-        # Products, whose rounding does not depend on the place of a row, as that of powers may.
+        # Products instead of powers, whose rounding may depend on the position of a row.
         q, s = np.where(np.isnan(f), 1.0, r * r), t * t
         numbers = [q, t, s, q * q, q * t, q * s, s * t, s * s]
         return np.stack(numbers, axis=1) * self.weights

@@ -18,14 +18,14 @@ from secretballot.ledger._budget import ONLY_LEVEL, Scope, by_level
 from secretballot.measures._regression_price import RegressionScorePrice
 from secretballot.measures._score_price import (
     ROUNDING,
-    TOO_DEAR,
+    TOO_EXPENSIVE,
     ScorePrice,
     price_score,
     share_text,
 )
 from secretballot.tables._fit_checks import price_of_all
 
-#: Least and largest part of what is left that fits are advised to take, where a score follows.
+#: Least and largest part of what is left that fits are advised to take if a score follows.
 _LEAST_PART, _MOST_PART = 0.01, 0.9
 
 
@@ -44,7 +44,7 @@ class FitPrice(Shown):
     n_fits : int
         Fits that are to follow, such as those of a search.
     epsilon_per_fit : float, dict of str to float or None
-        Epsilon at which so many fits use up what is left; None if there is too little.
+        Epsilon of each fit at which `n_fits` fits use up what is left; None if too little is left.
     sizes : dict of str to float
         Sizes that the fit would choose, such as the number of teachers, or of rounds.
     problem : str
@@ -52,7 +52,7 @@ class FitPrice(Shown):
     expected : str
         Prospects of the fit, in words.
     unit : str
-        ``"row"``, or ``"owner"``: the price is of so many owners.
+        ``"row"``, or ``"owner"`` if the price is for a number of owners.
     plan : ReleasePlan or None
         What the fit would release; None if it would be refused.
     """
@@ -121,7 +121,7 @@ class FitPrice(Shown):
             )
         score = {} if self.score is None else by_level(self.score.share)
         if self.score is not None and not self.score.fits:
-            return TOO_DEAR
+            return TOO_EXPENSIVE
         if all(
             share + score.get(level, 0.0) <= self.remaining[level]
             for level, share in self._all_fits.items()
@@ -132,7 +132,7 @@ class FitPrice(Shown):
             for level, remaining_share in self.remaining.items()
         )
         if (part := math.floor(100 * part) / 100) < _LEAST_PART:
-            return TOO_DEAR
+            return TOO_EXPENSIVE
         part = min(part, _MOST_PART)
         return f"Too little would be left for a score: {call}, share={part:g}) leaves enough."
 
@@ -205,7 +205,7 @@ class FitPriceMethods(ShortParameterErrors, ABC):
         n_fits: int,
         n_labels: int | None,
     ) -> FitPrice:
-        """Compute the price without a score's; the numbers are checked."""
+        """Compute the price of the fit, without that of a score; the numbers were checked."""
 
     def _price_later_score(
         self, accountant: PrivacyAccountant, n: int
@@ -238,7 +238,7 @@ def price_of_fits(
 ) -> FitPrice:
     """Compute the price of fits that take all that their scope allows, or a given share.
 
-    The scope has the cap of one fit.
+    The cap of the scope is that of one fit.
     """
     epsilon_per_fit = None
     with suppress(BudgetExceededError):

@@ -41,7 +41,7 @@ def recall_interval(
     """Compute Fieller's interval for the recall of a class, from the noisy cells of its row.
 
     right - share * total has mean 0 at the true share, whatever the number of rows of the class.
-    Where the count may be noise alone, nothing is excluded.
+    If the count may be noise alone, the interval is 0 to 1.
     """
     if total <= 0:
         return 0.0, 1.0

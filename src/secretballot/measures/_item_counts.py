@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = "biuf"
 
-#: Binary places of the largest contribution that are added up.
+#: Binary places of contributions below the largest one; the others are rounded down.
 _PLACES = 20
 
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
@@ -35,13 +35,13 @@ CountsInput: TypeAlias = (
 
 @dataclass(frozen=True)
 class ItemCounts:
-    """Counts of items that may be released; the limits of people are 0 where none were passed."""
+    """Counts of items to choose from, and the largest contributions of a person to them."""
 
     counts: Numbers
     names: Names | None  # None: items are named by their positions
-    largest: float = 0.0  # contribution of a person to an item
-    most_items: int = 0  # of a person
-    n_people: int | None = None  # None of totals
+    largest: float = 0.0  # largest contribution of a person to an item; 0 for totals
+    most_items: int = 0  # largest number of items of a person; 0 for totals
+    n_people: int | None = None  # None for totals
 
     @classmethod
     def from_input(
@@ -53,8 +53,8 @@ class ItemCounts:
         """Read counts, or add up a matrix with people in rows and items in columns.
 
         `max_contribution` of a person to an item sets the grid to which fractions are rounded. With
-        the number of each row's owner, an owner counts with the largest entry of its rows. Items
-        are named by a mapping, or by the columns of a data frame, and by nothing else.
+        `owner_of_row`, an owner counts with the largest entry of its rows. Only a mapping, or the
+        columns of a data frame, names items.
         """
         check_unmasked("counts", counts)
         _check_no_column(counts)
@@ -88,7 +88,7 @@ class ItemCounts:
         return replace(self, counts=self.counts[present], names=names).sorted_by_name()
 
     def sorted_by_name(self) -> ItemCounts:
-        """Sort the items by their names: their order may be that of counts, and ties follow it."""
+        """Sort the items by name: their order may reveal counts, and ties are broken by it."""
         if self.names is None:
             return self
         keys = [_sort_key(_canonical_name(name)) for name in self.names]
@@ -100,14 +100,14 @@ class ItemCounts:
         if self.largest > contribution[1]:
             raise ValueError(
                 f"somebody contributes {self.largest:g} to an item, and {contribution[0]}="
-                f"{contribution[1]!r}; clip what people contribute (at a public number), or say "
-                f"more. Nothing was released. {NOT_FOR_PUBLICATION}"
+                f"{contribution[1]!r}; clip what people contribute (at a public number), or raise "
+                f"the limit. Nothing was released. {NOT_FOR_PUBLICATION}"
             )
         if items[1] is not None and self.most_items > items[1]:
             raise ValueError(
                 f"somebody contributes to {self.most_items} items, and {items[0]}={items[1]!r}; "
-                "keep a few of everybody's (by a public rule or at random), or say more. Nothing "
-                f"was released. {NOT_FOR_PUBLICATION}"
+                "keep a few of everybody's (by a public rule or at random), or raise the limit. "
+                f"Nothing was released. {NOT_FOR_PUBLICATION}"
             )
 
     def check_whole(self) -> None:
@@ -198,7 +198,7 @@ def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) 
 
 
 def _canonical_name(name: Hashable) -> Hashable:
-    """Convert a name to the type that it has without other names.
+    """Convert a name to the type that it would have if it were the only one.
 
     In an index one fraction makes all numbers floats, and one nanosecond changes all times.
     """

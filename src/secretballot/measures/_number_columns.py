@@ -42,7 +42,7 @@ from secretballot.tables._table_checks import (
 
 #: Columns of times or durations, which are read as days.
 Days = Mapping[Hashable, str]
-#: Kinds of types of NumPy and pandas, and types of polars, that hold texts or objects.
+#: Types of columns that hold texts or objects: kinds of NumPy and pandas, names of polars.
 _TEXTS = ("O", "S", "U", "String", "Categorical", "Object")
 
 
@@ -76,7 +76,7 @@ class TableColumns:
 
     @property
     def not_texts(self) -> list[Hashable]:
-        """Names of the columns that are not of objects or texts, by their types."""
+        """Names of the columns whose type is neither text nor object."""
         dtypes = [getattr(column, "dtype", None) for column in columns_of(self.table)]
         is_text = [getattr(dtype, "kind", str(dtype)) in _TEXTS for dtype in dtypes]
         return [name for name, text in zip(self.names, is_text, strict=True) if not text]
@@ -98,7 +98,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class PartColumns:
-    """Columns of parts, but for those of owners and groups."""
+    """Columns of rows in parts, without those of owners and groups."""
 
     parts: PrivateParts
     names: list[Hashable]

@@ -43,11 +43,11 @@ _NAMED: dict[str, type[TopK]] = {
 #: Mechanisms that don't name items of a single person, except with a probability of delta_t.
 _STABLE_SETS = ("stable", "limited_domain")
 
-#: Number of counts that are considered in an unknown domain, over k.
+#: Number of counts that are considered in an unknown domain, as a multiple of k.
 _CONSIDERED = 5
 
-#: Part of the remaining delta for sets that one person changes. The plan's price takes as much, and
-#: half remains for later plans.
+#: Part of the remaining delta for the failure that one person changes the set. The Gaussian price
+#: takes as much again, and half remains for later releases.
 _DELTA_PART = 0.25
 
 #: Number of items that are shown.

@@ -1,4 +1,4 @@
-"""Ranks of many columns by one noisy sum, the root of the prefix sums, and their quantiles."""
+"""Noisy ranks of many columns by one vector sum (square root of prefix sums), and quantiles."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Floats = NDArray[np.float64]
 
 #: Binary places of the entries of the root, whose sums are exact.
 _ROOT_PLACES = 20
-#: Margin of the vectors' distances over their rounding.
+#: Factor of the vectors' distances that covers rounding.
 _DISTANCE_MARGIN = 1 + 2.0**-40
 #: Bins proportional to the distance from 0 are even below this part of its largest bound.
 _LINEAR_PART = 1e-6
-#: Standard errors by which a column's number of people exceeds 0, if it has quantiles.
+#: A column has quantiles if its noisy number of people exceeds 0 by this many standard errors.
 LEAST_ERRORS = 2.0
 
 
@@ -39,8 +39,8 @@ class RankGrid:
     ) -> RankGrid:
         """Make a grid of bins, half of them even and half proportional to the distance from 0.
 
-        So values are resolved that are small beside too wide bounds, and large ones that hardly
-        differ.
+        The proportional half resolves small values within bounds that are too wide; the even half
+        resolves large values that hardly differ.
         """
         edges = np.empty((len(names), n_bins + 1))
         for row, name in zip(edges, names, strict=True):

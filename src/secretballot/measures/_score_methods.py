@@ -39,14 +39,14 @@ class PrivatePredictor(NamedTuple):
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any
     cells: CellCounts | None = None  # for warnings of rows in parts
-    warns: bool = False  # of cells that can't be read; False if `answer` does
+    warns: bool = False  # True to warn of cells that can't be read; False if `answer` warns
 
     @property
     def note(self) -> dict[str, int]:
         return {} if self.calls is None else {"rows_per_call": self.calls.rows_per_call}
 
     def predict(self, choice: Any, X: ArrayLike) -> NDArray[Any]:
-        """Predict private rows, of chosen columns: None, which no label equals, where it fails."""
+        """Predict rows from chosen columns; a failed prediction is None, which equals no label."""
         X = X if choice is None else choice.select(X)
         values, failed = self.answer(self.schema.read_queries(X, warns=self.warns))
         if failed.any():
@@ -65,7 +65,7 @@ class ScoreMethods(ShortParameterErrors):
     random_state: int | np.random.RandomState | None
     predict: Callable[..., ArrayLike]
     _fit_scope: Callable[[], Scope | None]
-    #: Predictions for private rows in calls of so many; raises the error of an unfitted estimator.
+    #: Function from `rows_per_call` to the predictor; raises the error of an unfitted estimator.
     _private_predictor: Callable[[int | str], PrivatePredictor]
 
     def score(
@@ -99,7 +99,7 @@ class ScoreMethods(ShortParameterErrors):
         owners: ArrayLike | None,
         rows_per_call: int | str,
     ) -> ScoredRows:
-        """Return private rows with predictions for them, where the rows are."""
+        """Return private rows with predictions for them: in memory, or in parts."""
         accountant = self._check_accountant()
         check_rows_per_call(rows_per_call)
         predictor = self._private_predictor(rows_per_call)
@@ -138,7 +138,7 @@ class ScoreMethods(ShortParameterErrors):
         return NoiseChoice.of_answer(answer, epsilon, share, sigma, level)
 
     def _check_accountant(self) -> PrivacyAccountant:
-        """Return the accountant, if it is that of the fit."""
+        """Return the accountant; ValueError if there is none, or another than that of the fit."""
         if self.accountant is None:
             raise ValueError(NO_BUDGET)
         scope = self._fit_scope()

@@ -33,11 +33,11 @@ _NOISE = (
     "and its price"
 )
 
-#: Rounding of the charges of fits that use their epsilon up.
+#: Margin for rounding in the charges of fits that use up their epsilon.
 ROUNDING = 1 + 1e-6
 
 #: Remedy of a score that costs more than what is left.
-TOO_DEAR = (
+TOO_EXPENSIVE = (
     "The score costs more than what is left of the budget: score more rows, accept a wider "
     "interval (a smaller share=, or a larger sigma=), or open a budget with a larger epsilon."
 )
@@ -97,7 +97,7 @@ def share_text(share: float) -> str:
 
 
 def excess_prose(fits: bool) -> list[Prose]:
-    return [] if fits else [Prose.of(TOO_DEAR)]
+    return [] if fits else [Prose.of(TOO_EXPENSIVE)]
 
 
 def price_or_excess(
@@ -149,7 +149,7 @@ def check_score(
 
 
 class NoiseChoice(NamedTuple):
-    """Noise of a score: by its largest cost, or as given; and the level of its intervals."""
+    """Noise of a score (its largest cost, or `sigma`), and the level of its intervals."""
 
     epsilon: Epsilon
     share: Share
@@ -177,7 +177,7 @@ class NoiseChoice(NamedTuple):
         default: float,
         n_columns: int | None,
     ) -> tuple[M, Scope]:
-        """Return the mechanism with this noise, and its scope. Without an amount: the default."""
+        """Return the mechanism with this noise, or with the default noise, and its scope."""
         self._check("a score", needed=False)
         if self.epsilon is not None or self.share is not None:
             scope = accountant.scope(self.epsilon)

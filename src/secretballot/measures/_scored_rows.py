@@ -30,7 +30,7 @@ Predict = Callable[[ArrayLike], ArrayLike]
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Count of cells that a model can't read, or does not know; it holds nothing private."""
+    """Count of cells that a model can't read, for warnings; it holds nothing private."""
 
     count: Callable[[ArrayLike], Floats]  # of rows with the columns of the model
     warn: Callable[[Floats], None]  # by the counts of all rows
@@ -48,11 +48,11 @@ class ScoredRows(ABC):
 
     @abstractmethod
     def sum(self, function: ScoreSums) -> Floats:
-        """Add up sums over all people."""
+        """Add up a function of the rows over all people."""
 
     @abstractmethod
     def refuse_foreign_labels(self, classes: Classes) -> None:
-        """Refuse missing labels, and mostly other labels than the classes of a model."""
+        """Refuse missing labels, and labels most of which are none of a model's classes."""
 
     def close(self) -> None:
         """Delete what was written for the score."""
@@ -128,7 +128,7 @@ class PartScores(ScoredRows):
             _bucket_sums, function, self.columns, self.targets, self.predict, count, self.n
         )
         sums, counts = zip(*self.buckets.map_rows(compute), strict=True)
-        if self.cells is not None:  # workers warn of nothing: others read their logs
+        if self.cells is not None:  # workers do not warn: other people may read their logs
             self.cells.warn(np.asarray(sum(counts)))
         return np.asarray(sum(sums))
 

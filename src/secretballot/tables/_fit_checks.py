@@ -33,15 +33,15 @@ class CopiedMixin:
 def check_copy(estimator: Any) -> bool:
     """Return True for a copy, with a warning; ValueError if it names no part of the budget.
 
-    A copy does not know how many others there are. The warning is of the tool itself, which may
-    look at private rows without noise.
+    A copy does not know how many others there are. The warning is about the tool that made it,
+    which may use private rows without noise.
     """
     if not estimator._is_copy:
         return False
     if all(getattr(estimator, amount, None) is None for amount in _AMOUNTS):
         if estimator.accountant is not None:
             with suppress(ValueError):  # what is left is withheld
-                estimator.accountant.epsilon_per_fit()  # its error, if nothing is left
+                estimator.accountant.epsilon_per_fit()  # raises an error if nothing is left
         raise ValueError(
             "pass epsilon=accountant.epsilon_per_fit(n_fits): a search, a calibration or a stack "
             "fits copies, and each needs its own part."

@@ -18,7 +18,7 @@ from secretballot._base._numbers import listed_classes, named_classes, sorted_cl
 from secretballot.tables._cells import missing_cells
 from secretballot.tables._frames import check_column
 
-#: Most numbers that are classes without being named as codes.
+#: Most different numbers that are accepted as classes, if `classes` does not name them as codes.
 _MOST_NUMBERS = 100
 #: Error of a fit to rows in parts without their classes.
 NO_CLASSES_OF_PARTS = (
@@ -104,7 +104,7 @@ def _is_number(kind: type) -> bool:
 
 
 def _label_table(y: ArrayLike) -> NDArray[Any] | None:
-    """Return labels of several columns as an array, None for other labels."""
+    """Return labels of several columns as an array; None if each row has one label."""
     try:
         table = np.asarray(y)
     except ValueError:  # rows of different lengths
@@ -186,9 +186,9 @@ def _check_no_quantity(classes: NDArray[Any], name: str) -> None:
     raise ValueError(
         f"{name} holds {n_classes:,} numbers, and each would be a class, for which a fit takes "
         "minutes and tells little. Take PrivateLinearRegression for a number, or groups of it, "
-        "such as pandas.cut(y, edges).astype(str). If they are codes of classes, name them: "
-        f"classes=range({n_classes}), or give y.astype(str). Nothing was spent."
-        + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
+        "such as pandas.cut(y, edges).astype(str). If they are the codes 0, 1, 2, ... of classes, "
+        f"name them: classes=range({n_classes}); if other codes, give y.astype(str). Nothing was "
+        "spent." + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
     )
 
 
@@ -265,7 +265,7 @@ def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
 def check_label_classes(
     classes: ArrayLike | None, n_labels: int, *, is_sparse: bool = False
 ) -> None:
-    """Refuse classes that are not those of so many labels, of a table y that may be sparse."""
+    """Refuse classes other than [0, 1] for each of `n_labels`; `is_sparse` is for the remedy."""
     if classes is not None and declared_n_labels(classes) != n_labels:
         shown = listed_classes(np.array(classes, dtype=object))
         table = "y.toarray()" if is_sparse else "numpy.asarray(y)"

@@ -126,12 +126,13 @@ def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
     return rows
 
 
-#: Identical rows, each unique in both tables, are refused if they are at least so many, ...
+#: Fewest identical rows, each unique in both tables, that are refused.
 _TOO_MANY = 10
-#: ... and exceed this multiple of their expected number by so many standard errors.
+#: They are refused if they also exceed this multiple of their expected number by this number of
+#: standard errors.
 _FACTOR, _ERRORS = 2, 4
-#: Limit of an exact test of shared memory (a number, which its types do not know); beyond it rows
-#: are compared instead.
+#: Work limit of an exact test of shared memory; beyond it rows are compared instead. (NumPy takes
+#: any number, which its type annotations lack.)
 _MOST_WORK = 10**5
 
 #: Rows that are hashed at a time.
@@ -168,8 +169,8 @@ def _shared(X_public: Any, X: Any) -> str | None:
     if _same_index(X_public, X, public, private):
         return "has rows with the index labels and the values of rows of X"
     twins = len(np.intersect1d(_unique(public), _unique(private), assume_unique=True))
-    # The probability that another row equals one that occurs once is the share of rows of which
-    # there are exactly two (Good and Turing). One more pair keeps it above 0.
+    # The probability that a new row equals a row that occurs once is the share of rows that occur
+    # twice (Good and Turing). One more pair keeps it above 0.
     counts = np.unique(private, return_counts=True)[1]
     expected = len(public) * (2 * (int((counts == 2).sum()) + 1) / (len(private) + 1))
     if twins >= max(_TOO_MANY, _FACTOR * expected + _ERRORS * np.sqrt(expected)):
@@ -200,7 +201,7 @@ def _buffers(X: Any) -> Iterator[NDArray[Any]]:
 
 
 def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> bool:
-    """Return True if most rows with labels in common are equal, and one of them is unique."""
+    """Return True if most rows with common labels are equal, also among rows that are unique."""
     if not (hasattr(X_public, "iloc") and hasattr(X, "iloc")):
         return False
     if not (X_public.index.is_unique and X.index.is_unique):
@@ -212,7 +213,7 @@ def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> boo
     same = public == private
     if 2 * int(same.sum()) < max(len(common), 1):
         return False
-    is_unique = np.isin(private, unique_private)  # others are equal by chance
+    is_unique = np.isin(private, unique_private)  # other rows may be equal by chance
     n_same = int((same & is_unique & np.isin(public, unique_public)).sum())
     return 2 * n_same >= max(int(is_unique.sum()), 1)
 
@@ -261,7 +262,7 @@ def _as_cells(rows: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _cell_hash(cell: object) -> int:
-    """Return a hash that equal cells share, and missing ones."""
+    """Return a hash: the same for equal cells, and for all missing cells."""
     try:
         if cell == -1:
             return hash("-1")  # hash(-1) is hash(-2)

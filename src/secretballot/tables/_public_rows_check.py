@@ -1,4 +1,4 @@
-"""Noisy check, before a fit is paid for, that public rows, or declarations, match private rows."""
+"""Noisy check, the first release of a fit, that public rows or declarations match private rows."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from secretballot.tables._row_schema import TARGETS, RowSchema
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
-#: Largest count without columns, and its column.
+#: Column and count if no column is compared.
 _NO_COUNT: tuple[Hashable, float] = (None, 0.0)
 #: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
-#: What was counted, in the note of the release.
+#: Description of the count in the note of the release.
 _PUBLIC_NOTE = "rows outside of the public rows"
 _DECLARED_NOTE = "rows outside of declared bounds and categories"
 _TARGETS_NOTE = ", or of target_bounds"
-#: What a refusal says, and its remedy.
+#: Problem and remedy in the error of a refused fit.
 _PUBLIC_WORDS = (
     "X_public does not match X: about {share:.0%} of the private rows lie outside of what it shows "
     "in a column (numbers beyond its range, categories that it does not have, cells of another "
@@ -63,14 +63,14 @@ _TARGETS_WORDS = (
 )
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
-#: Largest share of the budget of a fit, or another release, that a check before it costs.
+#: Largest cost of a check, as a share of what the fit (or other release) after it may spend.
 MOST_BUDGET_SHARE = 0.01
-#: Share of the budget that is kept for rounding.
+#: Share of the budget that is left unspent for rounding.
 _ROUNDING_SHARE = 1e-6
 #: Largest share of public cells that occur once in a column of categories: the probability of a new
 #: category in a new row (Good and Turing).
 _NEW_CATEGORY_SHARE = 0.25
-#: Most columns that are compared; of more, such as those of an image, evenly spaced ones.
+#: Most columns that are compared; of more, such as an image's, evenly spaced ones are.
 _MOST_COLUMNS = 2_000
 
 
@@ -223,8 +223,8 @@ def people_outside(
 def _false_alarm(n_public: int) -> float:
     """Compute the probability that matching public rows are refused, for a column of numbers.
 
-    New rows lie outside of the range of m others with a probability p that is drawn from the beta
-    distribution (2, m - 1); it is above x as often as a binomial (m, x) is at most 1.
+    The probability p that a new row lies outside of the range of m others has the distribution
+    Beta(2, m - 1), so P(p > x) = P(Binomial(m, x) <= 1).
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
@@ -272,7 +272,7 @@ def release_largest_count(
             note=note,
         )
     except CompletedInterrupt:
-        raise KeyboardInterrupt from None  # a count is not what was asked for
+        raise KeyboardInterrupt from None  # the count is not the answer of the user's call
     return float(released[0, 0]), column
 
 

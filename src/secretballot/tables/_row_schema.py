@@ -1,4 +1,4 @@
-"""Schema of public rows, by which private rows are read; ranges of their numbers, and misfits."""
+"""Schema of public rows, by which private rows are read; ranges of numbers, warnings of misfits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 #: Largest numbers of rows and of cells of a sample.
 _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
-#: What numbers out of range mean, and the remedy.
+#: Explanation of numbers out of range, and the remedy.
 FAR_WORDS = (
     "The public rows of the fit show nothing there. Give columns in the units of the fit, and "
     "missing cells as NaN."
@@ -49,11 +49,11 @@ FAR_WORDS = (
 FEWEST_ROWS = 20
 #: Largest share of a column's cells, out of range or not readable, without a warning.
 MOST_SHARE = 0.5
-#: Most rows that are compared.
+#: Most rows that are compared with ranges.
 MOST_ROWS = 2_000
 #: Most columns that a warning names.
 MOST_WARNED = 10
-#: Largest probability that half of some rows are out of the range of public ones like them.
+#: Largest probability that half of new rows from the same distribution are out of a public range.
 _FALSE_ALARM = 1e-3
 #: Key of the targets beyond their declared bounds, among the names of columns.
 TARGETS = ("y", "beyond target_bounds")
@@ -70,7 +70,7 @@ class ReadRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowSchema:
-    """Names, order, types, categories and units of public rows, by which private rows are read.
+    """Names, order, types, categories and time units of public rows, to read private rows by.
 
     A data type depends on all rows of a table: one row can turn numbers into objects or integers
     into floats, or add a category. So private rows get the types of public ones. A cell that does
@@ -83,7 +83,7 @@ class RowSchema:
     container: str  # "pandas", "polars", "objects", "numbers", "column", "list"; "": not converted
     shape: tuple[int, ...]  # of a row
     sample: Any = None  # of the public rows, as read; None if only kinds were declared
-    fitted: bool = False  # True for a fitted model, whose rows come without X_public: for errors
+    fitted: bool = False  # True in a fitted model: errors then name the fit instead of X_public
     ranges: NumberRanges | None = None  # of the public rows, for warnings
 
     @classmethod
@@ -104,7 +104,7 @@ class RowSchema:
     ) -> RowSchema:
         """Describe rows by the kind of each column, number or text; missing cells stay missing.
 
-        They are no misfits where `nullable`; `days` names columns that are read as numbers of days.
+        They are no misfits in `nullable` columns; `days` names columns that are read as days.
         """
         container, names = container_kind(X), column_names(X)
         keys = list(range(len(is_number)) if names is None else names)
@@ -145,7 +145,7 @@ class RowSchema:
         return cls(tuple(columns), names, container, (len(columns),))
 
     def with_ranges(self, X_public: Any) -> RowSchema:
-        """Take the ranges of public rows, as read, of which answers warn."""
+        """Add the ranges of public rows, as read: predictions out of them are warned of."""
         if not self.container or len(self.shape) != 1 or issparse(X_public):
             return self
         kinds = [column.kind for column in self.columns]
@@ -153,7 +153,7 @@ class RowSchema:
         return replace(self, ranges=NumberRanges.of(X_public, self.names, kinds))
 
     def named_like(self, X: ArrayLike) -> RowSchema:
-        """Take the names of private columns, which are public, where public rows have none."""
+        """Take the names of private columns if public rows have none; names are public."""
         if self.names is not None or len(self.shape) != 1:
             return self
         names = column_names(X)
@@ -223,7 +223,10 @@ class RowSchema:
         if self.container == "numbers":
             return self._read_numbers(X, name)
         if issparse(X):
-            raise ValueError(f"{name} is sparse, and X_public is not an array of numbers.")
+            raise ValueError(
+                f"{name} is sparse, and {'the fit' if self.fitted else 'X_public'} had a table of "
+                f"columns: give such a table, or {name}.toarray() if it has the same columns."
+            )
         cells, misfits = [], {}
         columns = self.match_columns(X, name) if self.shape else [X]
         for column, values in zip(self.columns, columns, strict=True):
@@ -247,7 +250,7 @@ class RowSchema:
         )
 
     def read_queries(self, X: ArrayLike, *, warns: bool = False) -> Any:
-        """Convert rows that a fitted model is asked about; `warns` of columns of misfits.
+        """Convert rows to predict by a fitted model; with `warns`, warn of columns of misfits.
 
         Refused are data frames where the fit had arrays alone, and rows that are a missing text.
         """
@@ -395,7 +398,7 @@ def _leave_out(table: str, columns: list[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class NumberRanges:
-    """Public ranges of columns; of a column without one they are NaN, and nothing is out of it."""
+    """Public ranges of columns; NaN for a column without a range, which warns of nothing."""
 
     names: list[Hashable] | None  # of the columns, if a table has some
     low: Floats  # (n_columns,)
@@ -406,7 +409,7 @@ class NumberRanges:
     def of(
         cls, X_public: Any, names: list[Hashable] | None, kinds: Sequence[str]
     ) -> NumberRanges | None:
-        """Return the ranges of columns with enough public rows; None if there are none.
+        """Return the ranges of columns with enough public rows; None if no column has enough.
 
         The kinds of columns are those of `ColumnSchema`.
         """
@@ -414,8 +417,8 @@ class NumberRanges:
         pairs = zip(columns_of(X_public), is_date, strict=True)
         columns = [_numbers(values, date) for values, date in pairs]
         counts = np.array([np.isfinite(cells).sum() for cells in columns], dtype=int)
-        # Of new rows from the law of n others, half are out of their range as often as a fair coin
-        # comes up heads at most once in n throws.
+        # Probability that half of new rows are out of the range of n rows from the same
+        # distribution: that of at most one head in n throws of a fair coin.
         few = len(columns) * binom.cdf(1, counts, 0.5) > _FALSE_ALARM
         few |= [kind not in ("number", "time") for kind in kinds]
         if few.all():
@@ -452,7 +455,7 @@ class NumberRanges:
         self.warn_shares(self.count(sample) / len(spaced), words)
 
     def warn_shares(self, shares: Floats, words: str) -> None:
-        """Warn by the share of cells that are out of range; `words` say what that means."""
+        """Warn of columns by their share of cells out of range; `words` explain it."""
         far = []
         for at in np.flatnonzero(shares > MOST_SHARE).tolist():
             text = date_text if self.is_date[at] else None

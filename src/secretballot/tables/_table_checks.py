@@ -1,7 +1,7 @@
-"""Checks of tables, targets and bounds as they are given, before anything is spent.
+"""Checks of tables, targets and bounds as the user passes them, before anything is spent.
 
 Order of rows, copies of rows, kinds of tables, a target among the columns, columns that a file has
-left, bounds that were read from rows, and steps that can't read a table.
+left (row numbers, a wrong separator), bounds read from rows, and steps that can't read a table.
 """
 
 from __future__ import annotations
@@ -32,15 +32,19 @@ _COPIES_REMEDY = (
     "; class_weight='balanced' of PrivateLogisticRegression weighs rare classes without any. Or "
     "protect people: PrivacyAccountant(..., unit='owner') and "
 )
-#: Smallest share of rows with a twin, and of different rows, that is warned of.
+#: Copies are warned of if at least this share of rows has a twin, and this share is different.
 _FEW_TWINS, _FEWEST_ROWS = 0.1, 0.05
-#: Fewest different rows that are no design with equal groups, and the largest share that occurs
-#: once, where rows occur equally often: counts by chance vary as much as their mean.
+#: Rows that occur equally often are copies (by chance the variance of their counts would be about
+#: their mean), unless there are fewer different rows than this, as in a balanced experiment, or
+#: more than this share occurs once.
 _EVEN_ROWS, _MOST_SINGLE = 500, 0.1
-#: Share of rows with a twin that have a number of their own, and fewest of these numbers.
+#: A column is a key of the rows with a twin if this share of them has different numbers, and at
+#: least this many.
 _NEARLY_UNIQUE, _FEWEST_VALUES = 0.9, 10
-#: Decimals that are tried, and fewest values per row in the range of a number with so many.
-_DECIMALS, _FINE = 15, 100
+#: Most decimals that are tried.
+_DECIMALS = 15
+#: Numbers are fine if their range has more than this many values, at their decimals, per row.
+_FINE = 100
 _KINDS_REMEDY = (
     "Give both as they are before any step, with the steps inside of the estimator, such as "
     "make_pipeline(TfidfVectorizer(), LogisticRegression()); or both after it."
@@ -49,7 +53,7 @@ _KINDS_REMEDY = (
 _SEPARATORS = {"\t": "tabs", ";": "semicolons"}
 #: Names of row numbers that nobody gave: of pandas, for columns without a name and for an index.
 _UNNAMED = re.compile(r"\s*|None|nan|Unnamed: \d+(_level_\d+)?|index|level_\d+")
-#: Fewest public rows that rise or fall by more than chance: 2 in 8! orders do.
+#: Fewest public rows whose rise or fall is no chance: 2 of 8! orders rise or fall.
 _FEWEST_IN_ORDER = 8
 #: Columns that a warning names.
 _MOST_IN_ORDER = 5
@@ -214,7 +218,7 @@ def _numbers(X: Any) -> Iterator[NDArray[np.float64]]:
 
 
 def _is_fine(x: NDArray[np.float64], n_rows: int) -> bool:
-    """Return True for fractions of so many decimals that rows have equal ones by copying alone."""
+    """Return True for fractions with enough decimals that only copied rows have equal ones."""
     x = x[np.isfinite(x)]
     if not len(x) or (x == np.floor(x)).all():
         return False
@@ -352,7 +356,7 @@ def warn_private_extremes(
     bounds: Mapping[Hashable, tuple[float, float]],
     columns: Mapping[Hashable, ArrayLike],
 ) -> None:
-    """Warn of bounds read from rows: all are extremes of private cells, one a single person's."""
+    """Warn if all bounds are extremes of private cells, one of them of a single person."""
     if bounds:
         warn_extreme_counts(parameter, bounds, count_at_bounds(bounds, columns))
 
@@ -371,8 +375,8 @@ def count_at_bounds(
 def warn_extreme_counts(
     parameter: str, bounds: Mapping[Hashable, tuple[float, float]], counts: NDArray[np.intp]
 ) -> None:
-    """Warn as `warn_private_extremes`, given the counts of `count_at_bounds`."""
-    # A bound beyond which somebody is, is no extreme.
+    """Warn like `warn_private_extremes`, from the counts of `count_at_bounds`."""
+    # A bound is no extreme if somebody is beyond it.
     at_extremes = np.where(counts[..., 1] == 0, counts[..., 0], 0)
     if at_extremes.min(initial=2) != 1:
         return

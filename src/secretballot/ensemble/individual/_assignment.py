@@ -28,7 +28,7 @@ class Assignment:
 
     @property
     def n_equal(self) -> int:
-        """Number of equal ballots for which a mechanism is given, before it is adapted."""
+        """Number of equal ballots for which the user's mechanism is meant, before it is adapted."""
         return self.n_teachers
 
     @property
@@ -41,7 +41,7 @@ class Assignment:
         return {}
 
     def rows_per_teacher(self, n_people: int) -> int:
-        """Return the number of rows, or owners, of the teachers that have the fewest."""
+        """Return the number of rows, or owners, of the teacher that has the fewest."""
         return n_people // self.n_teachers
 
     def assign(self, rows: SplitRows, randomness: Randomness) -> Shards:
@@ -51,7 +51,7 @@ class Assignment:
     def individualize(
         self, mechanism: Mechanism, n_columns: int, first_row: int = 0, division: str = ""
     ) -> Mechanism:
-        """Return the mechanism that charges each level for the influence of its rows."""
+        """Return a mechanism that charges each level for its weight; here the mechanism itself."""
         del n_columns, first_row, division
         return mechanism
 
@@ -82,7 +82,7 @@ class Assignment:
     def add_up(
         self, votes: Mapping[str, Votes], mechanism: Mechanism, counting: Counting | None = None
     ) -> Votes:
-        """Return the counts: the weighted votes of all groups, on the rows of their turns."""
+        """Add up the weighted votes of all groups, each in the rows in which it votes."""
         n_rows = len(next(iter(votes.values())))
         weights = self.ballot_weights(votes, mechanism, n_rows)
         return (counting or CountClasses()).total(votes, weights)
@@ -93,4 +93,4 @@ class Individualization(ABC):
 
     @abstractmethod
     def assignment(self, levels: Levels, n_teachers: int) -> Assignment:
-        """Return the assignment for some levels; with equal budgets the plain one."""
+        """Return the assignment for the levels; a plain `Assignment` if their budgets are equal."""
