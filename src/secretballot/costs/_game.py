@@ -38,6 +38,8 @@ class Play(Generic[M_co]):
     positive_is_answer: ClassVar[bool] = False
     #: The release is a vector with Gaussian noise: the adversary has nothing to choose.
     is_vector: ClassVar[bool] = False
+    #: Time of a move, in noisy bits: fewer slow moves are played.
+    slowness: ClassVar[int] = 1
 
     move: M_co
 
