@@ -16,6 +16,8 @@ from secretballot import (
 )
 
 pytestmark = [
+    # Targets here are a column in other codes.
+    pytest.mark.filterwarnings("ignore:the column 'sex' of X_public has one value"),
     pytest.mark.filterwarnings("ignore:.*dates are read as days"),
     pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning"),  # seeds
     pytest.mark.usefixtures("few_cosines"),
