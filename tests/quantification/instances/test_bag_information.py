@@ -10,8 +10,8 @@ from sklearn.metrics import mutual_info_score
 
 from secretballot import publish_proportions
 from secretballot.quantification import Bags, LabelProportionsClassifier
-from secretballot.quantification._bag_softmax import likely_proportions
-from secretballot.quantification.instances import _label_proportions_classifier as module
+from secretballot.quantification import _label_proportions_classifier as module
+from secretballot.quantification._softmax_class_ratio import likely_proportions
 
 SHARES = np.linspace(0.25, 0.75, 8)
 

@@ -5,9 +5,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from tests.quantification._worlds import fitted, world
 
-from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification.kernels import _feature_maps
-from secretballot.quantification.kernels._feature_maps import FourierFeatures, NystroemFeatures
+from secretballot.quantification import MMDClassRatioEstimator, _kernels
+from secretballot.quantification._kernels import FourierFeatures, NystroemFeatures
 
 
 @pytest.mark.parametrize("features", ["rff", "nystroem"])
@@ -53,7 +52,7 @@ def test_feature_lengths_estimated_from_a_sample():
             for part, length in zip(parts, lengths[number], strict=True):
                 squares = (part**2).sum(axis=1)
                 # Five standard errors of those measured in one block; all of the short part are.
-                few = min(len(part), _feature_maps._LENGTH_ROWS)
+                few = min(len(part), _kernels._LENGTH_ROWS)
                 off = 5 * squares.std() / few**0.5 if few < len(part) else 1e-5
                 assert length / len(part) == pytest.approx(squares.mean(), abs=off + 1e-5)
                 assert off < 0.25
@@ -81,10 +80,10 @@ def test_landmarks_use_single_precision_only_where_accurate(gap, monkeypatch):
         return features.transform(X[:5], [1])[0], [one @ one.T for one in sums], lengths
 
     assert computed()[0].dtype == np.float64  # of few instances nothing is rounded
-    monkeypatch.setattr(_feature_maps, "_MANY_ROWS", 400)
+    monkeypatch.setattr(_kernels, "_MANY_ROWS", 400)
     some, products, lengths = computed()
     assert some.dtype == (np.float64 if gap else np.float32)
-    monkeypatch.setattr(_feature_maps, "_SINGLE_RANGE", 0.0)
+    monkeypatch.setattr(_kernels, "_SINGLE_RANGE", 0.0)
     double = computed()
     assert double[0].dtype == np.float64
     np.testing.assert_allclose(some, double[0], atol=1e-3)
