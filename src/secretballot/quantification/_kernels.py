@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -11,6 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from secretballot.quantification._bag_ids import Floats, Integers, Matrix
@@ -153,6 +156,8 @@ class PartSums(NamedTuple):
 
 #: Rows and columns of a block of distances, which should fit a core's cache.
 _BLOCK_ROWS = 512
+#: Instances whose features are made together.
+_FEATURE_ROWS = 1024
 #: Instances of which the median distance is taken.
 _MEDIAN_ROWS = 1000
 
@@ -173,31 +178,37 @@ def kernel_sums(
     n_parts, n_parts of Y), which doesn't depend on `n_jobs`, and on `block_size` only by rounding.
     """
     same = Y is None or Y_sizes is None
-    # Distances don't depend on the origin; far from it, their digits would cancel.
-    origin = None if sparse.issparse(X) else X.mean(axis=0)
-    left = _KernelSide(X, X_sizes, origin, block_size)
-    right = left if Y is None or Y_sizes is None else _KernelSide(Y, Y_sizes, origin, block_size)
-    sums = np.zeros((len(gammas), len(X_sizes), right.n_parts))
-    tasks = (
-        delayed(_block_row_sums)(left, right, row, row if same else 0, gammas)
-        for row in range(len(left.blocks))
-    )
+    Y, Y_sizes = (X, X_sizes) if Y is None or Y_sizes is None else (Y, Y_sizes)
+    if not sparse.issparse(X):
+        # Distances don't depend on the origin; far from it, their digits would cancel.
+        origin = X.mean(axis=0)
+        X, Y = X - origin, Y - origin
+    X_blocks, Y_blocks = row_blocks(X_sizes, block_size), row_blocks(Y_sizes, block_size)
+
+    def sum_row(row: int) -> tuple[slice, Floats]:
+        rows, parts, starts = X_blocks[row]
+        sums = np.zeros((len(gammas), len(starts), len(Y_sizes)))
+        for column in range(row if same else 0, len(Y_blocks)):
+            columns, column_parts, column_starts = Y_blocks[column]
+            distance = euclidean_distances(X[rows], Y[columns], squared=True)
+            # A diagonal block is its own mirror image: the sum with the transpose doubles it.
+            share = 0.5 if same and column == row else 1.0
+            for number, kernel in enumerate(kernel_values(distance, gammas)):
+                by_column_part = np.add.reduceat(kernel, column_starts, axis=1)
+                sums[number, :, column_parts] += share * np.add.reduceat(
+                    by_column_part.astype(np.float64, copy=False), starts, axis=0
+                )
+        return parts, sums
+
     # Threads suffice: BLAS and ufuncs release the lock. In order, so that sums don't depend on the
     # threads, and one at a time, so that results don't pile up.
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(sum_row)(row) for row in range(len(X_blocks))
+    )
+    sums = np.zeros((len(gammas), len(X_sizes), len(Y_sizes)))
     for parts, row_sums in results:
         sums[:, parts] += row_sums
     return sums + sums.transpose(0, 2, 1) if same else sums
-
-
-class _KernelSide:
-    def __init__(
-        self, X: Matrix, sizes: Integers, origin: NDArray[np.floating] | None, block_size: int
-    ) -> None:
-        self.X = X if origin is None else X - origin
-        self.lengths = row_norms(self.X, squared=True)
-        self.n_parts = len(sizes)
-        self.blocks = row_blocks(sizes, block_size)
 
 
 def row_blocks(sizes: Integers, block_size: int) -> list[tuple[slice, slice, Integers]]:
@@ -205,42 +216,11 @@ def row_blocks(sizes: Integers, block_size: int) -> list[tuple[slice, slice, Int
     ends = np.cumsum(sizes)
     part_of = np.repeat(np.arange(len(sizes)), sizes)
     blocks = []
-    for start in range(0, int(ends[-1]), block_size):
-        stop = min(start + block_size, int(ends[-1]))
-        parts = slice(int(part_of[start]), int(part_of[stop - 1]) + 1)
-        starts = np.maximum(ends[parts] - sizes[parts] - start, 0)
-        blocks.append((slice(start, stop), parts, starts))
+    for rows in gen_batches(int(ends[-1]), block_size):
+        parts = slice(int(part_of[rows.start]), int(part_of[rows.stop - 1]) + 1)
+        starts = np.maximum(ends[parts] - sizes[parts] - rows.start, 0)
+        blocks.append((rows, parts, starts))
     return blocks
-
-
-def _block_row_sums(
-    left: _KernelSide, right: _KernelSide, row: int, first_column: int, gammas: Floats
-) -> tuple[slice, Floats]:
-    rows, parts, starts = left.blocks[row]
-    sums = np.zeros((len(gammas), parts.stop - parts.start, right.n_parts))
-    for column in range(first_column, len(right.blocks)):
-        columns, column_parts, column_starts = right.blocks[column]
-        distance = squared_distances(
-            left.X[rows], right.X[columns], left.lengths[rows], right.lengths[columns]
-        )
-        # A diagonal block is its own mirror image: the sum with the transpose doubles it.
-        share = 0.5 if left is right and column == row else 1.0
-        for number, kernel in enumerate(kernel_values(distance, gammas)):
-            by_column_part = np.add.reduceat(kernel, column_starts, axis=1)
-            sums[number, :, column_parts] += share * np.add.reduceat(
-                by_column_part.astype(np.float64, copy=False), starts, axis=0
-            )
-    return parts, sums
-
-
-def squared_distances(
-    X: Matrix, Y: Matrix, X_lengths: NDArray[np.floating], Y_lengths: NDArray[np.floating]
-) -> NDArray[np.floating]:
-    distance = inner_products(X, Y)
-    distance *= -2
-    distance += X_lengths[:, None]
-    distance += Y_lengths
-    return np.maximum(distance, 0, out=distance)
 
 
 def kernel_values(distance: NDArray[np.floating], gammas: Floats) -> Iterator[NDArray[np.floating]]:
@@ -263,232 +243,110 @@ def inner_products(X: Matrix, Y: Matrix) -> NDArray[np.floating]:
     return safe_sparse_dot(X, Y.T, dense_output=True)
 
 
-def _median_gamma(X: Matrix, rng: np.random.Generator) -> float:
-    """Return 1 / (2 median squared distance), of a sample of the instances."""
-    rows = np.sort(rng.choice(X.shape[0], min(_MEDIAN_ROWS, X.shape[0]), replace=False))
-    sample = X[rows]
-    lengths = row_norms(sample, squared=True)
-    distance = lengths[:, None] + lengths - 2 * inner_products(sample, sample)
-    median = float(np.median(distance[np.triu_indices(len(lengths), 1)]))
-    # If most instances are equal the mean is the scale of the others.
-    scale = median if median > 1e-12 * max(lengths.max(), 1e-300) else float(distance.mean())
-    return 0.5 / scale if scale > 0 else 1.0
-
-
 def candidate_gammas(
     gamma: str | float, multiples: Sequence[float], X: Matrix, rng: np.random.Generator
 ) -> Floats:
-    """Return the bandwidths to try: a fixed one, the median's, or multiples of that."""
+    """Return the bandwidths to try: a fixed one, the median's, or multiples of that.
+
+    The median's is 1 / (2 median squared distance), of a sample of the instances.
+    """
     if not isinstance(gamma, str):
         return np.array([float(gamma)])
-    return _median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))
+    rows = np.sort(rng.choice(X.shape[0], min(_MEDIAN_ROWS, X.shape[0]), replace=False))
+    distance = euclidean_distances(X[rows], squared=True)
+    median = float(np.median(distance[np.triu_indices(len(rows), 1)]))
+    # If most instances are equal the mean is the scale of the others.
+    largest = float(row_norms(X[rows], squared=True).max())
+    scale = median if median > 1e-12 * max(largest, 1e-300) else float(distance.mean())
+    middle = 0.5 / scale if scale > 0 else 1.0
+    return middle * np.array(multiples if gamma == "held_out" else (1.0,))
 
 
-_FEATURE_ROWS = 1024
-#: Rows of a part and block whose feature lengths are measured.
-_LENGTH_ROWS = 128
-#: Largest gamma times squared length for which single precision has distances to 1e-5 or so.
-_SINGLE_RANGE = 100.0
-#: Number of instances from which on single precision is used: it saves time, and orthonormal
-#: features magnify its rounding.
-_MANY_ROWS = 20_000
+class _PairedWaves(RBFSampler):
+    """Cosine and sine of each random frequency, so that every feature vector has length 1.
+
+    That of `RBFSampler` varies, with its random phases: errors are larger.
+    """
+
+    def transform(self, X: Matrix) -> NDArray[np.floating]:
+        angle = safe_sparse_dot(X, self.random_weights_)
+        return np.hstack([np.cos(angle), np.sin(angle)]) / math.sqrt(self.n_components)
 
 
-class LinearFeatures:
-    """The instances themselves; sparse ones stay sparse. Methods as of `BlockFeatures`."""
+class ExplicitFeatures:
+    """Explicit features of the rbf kernel at numbered bandwidths; of no kind, the instances.
+
+    They are made for a block of instances at a time.
+    """
+
+    def __init__(
+        self, kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
+    ) -> None:
+        self.numbers, self.maps = range(len(gammas)), list[_PairedWaves | Nystroem]()
+        if kind is None:
+            return
+        # Far from the origin, digits of distances would cancel.
+        self.origin = None if sparse.issparse(X) else X.mean(axis=0)
+        self.dtype: type[np.floating] = np.float64
+        if kind == "rff":
+            # Rounding in single precision is far below the Monte-Carlo error.
+            self.dtype = np.float32
+            make, n_sampled, rows = _PairedWaves, max(n_components // 2, 1), np.arange(1)
+            self.n_features = 2 * n_sampled
+        else:
+            make, n_sampled = Nystroem, min(n_components, X.shape[0])
+            rows = np.random.default_rng([seed, 2]).choice(X.shape[0], n_sampled, replace=False)
+            self.n_features = n_sampled
+        sample = self._centre(X[np.sort(rows)])
+        self.maps = [
+            make(gamma=gamma, n_components=n_sampled, random_state=seed).fit(sample)
+            for gamma in gammas
+        ]
+
+    def _centre(self, X: Matrix) -> Matrix:
+        return (X if self.origin is None else X - self.origin).astype(self.dtype, copy=False)
 
     def table(self, X: Matrix, number: int) -> Matrix:
-        return X
-
-    def sums(
-        self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
-    ) -> tuple[list[Matrix], Floats]:
-        lengths = _part_sums(row_norms(X, squared=True)[:, None], sizes)
-        return [_part_sums(X, sizes)], np.asarray(lengths.T, dtype=np.float64)
-
-
-class BlockFeatures(ABC):
-    """Features at numbered bandwidths, a block of instances at a time, never held for all."""
-
-    @abstractmethod
-    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
-        """Return the features of a block at each bandwidth."""
-
-    @abstractmethod
-    def block_sums(
-        self, X: Matrix, member: Floats, numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
-        """Return sums of features, and of squared lengths, over the parts of a block.
-
-        `member`, shape (n_parts, n_instances), is 1 where an instance is in a part.
-        """
-
-    def table(self, X: Matrix, number: int) -> NDArray[np.float32]:
-        first = self.transform(X[:_FEATURE_ROWS], [number])[0]
-        table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
-        table[:_FEATURE_ROWS] = first
-        for start in range(_FEATURE_ROWS, X.shape[0], _FEATURE_ROWS):
-            rows = slice(start, start + _FEATURE_ROWS)
-            table[rows] = self.transform(X[rows], [number])[0]
+        """Return the features at one bandwidth, in single precision."""
+        if not self.maps:
+            return X
+        table = np.empty((X.shape[0], self.n_features), dtype=np.float32)
+        for rows in gen_batches(X.shape[0], _FEATURE_ROWS):
+            table[rows] = self.maps[number].transform(self._centre(X[rows]))
         return table
 
     def sums(
         self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
     ) -> tuple[list[Matrix], Floats]:
         """Sum features, and squared lengths (n_bandwidths, n_parts), over parts in order."""
+        if not self.maps:
+            member = _membership(np.r_[0, np.cumsum(sizes)])
+            return [member @ X], (member @ row_norms(X, squared=True))[None]
 
-        def sum_block(rows: slice, starts: Integers):  # type: ignore[no-untyped-def]
-            # A product with 0 and 1: BLAS adds rows faster than a reduction does.
-            lengths = np.diff(np.r_[starts, rows.stop - rows.start])
-            member = np.repeat(np.eye(len(starts)), lengths, axis=1)
-            return self.block_sums(X[rows], member, numbers)
+        def sum_block(rows: slice, starts: Integers) -> tuple[list[Floats], list[Floats]]:
+            block = self._centre(X[rows])
+            member = _membership(np.r_[starts, rows.stop - rows.start]).astype(self.dtype)
+            tables = [self.maps[number].transform(block) for number in numbers]
+            lengths = [member @ row_norms(table, squared=True) for table in tables]
+            return [member @ table for table in tables], lengths
 
         blocks = row_blocks(sizes, _FEATURE_ROWS)
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(sum_block)(rows, starts) for rows, _, starts in blocks
         )
-        totals: list[Matrix] = []
+        totals: list[Matrix] = [np.zeros((len(sizes), self.n_features)) for _ in numbers]
         squared = np.zeros((len(numbers), len(sizes)))
         for (_, parts, _), (sums, lengths) in zip(blocks, results, strict=True):
-            totals = totals or [np.zeros((len(sizes), part.shape[1])) for part in sums]
-            for number, (part, length) in enumerate(zip(sums, lengths, strict=True)):
-                totals[number][parts] += part
-                squared[number, parts] += length
+            squared[:, parts] += lengths
+            for total, part in zip(totals, sums, strict=True):
+                total[parts] += part
         return totals, squared
 
 
-KernelFeatures: TypeAlias = "LinearFeatures | BlockFeatures"
-
-
-class FourierFeatures(BlockFeatures):
-    """Random Fourier features of the rbf kernel.
-
-    Cosine and sine of one frequency come in pairs, so that every feature vector has length 1, as
-    in the kernel's own feature space. Frequencies don't depend on data, and those of two
-    bandwidths differ in scale only.
-    """
-
-    def __init__(self, n_features: int, gammas: Floats, n_components: int, seed: int) -> None:
-        rng = np.random.default_rng([seed, 1])
-        # Single precision: rounding is far below the Monte-Carlo error of the features.
-        self.frequencies = rng.standard_normal((n_features, max(n_components // 2, 1))).astype("f4")
-        self.scales = np.sqrt(2 * gammas)
-
-    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
-        angle = X.astype("f4", copy=False) @ self.frequencies
-        half = angle.shape[1]
-        scales = self.scales[numbers]
-        waves: list[NDArray[np.floating]] = []
-        for number, scale in enumerate(scales):
-            wave = np.empty((len(angle), 2 * half), dtype="f4")
-            cosine, sine = wave[:, :half], wave[:, half:]
-            # Bandwidths are doubled, so that every other one has double angles.
-            halved = np.flatnonzero(np.isclose(2 * scales[:number], scale, rtol=1e-9, atol=0))
-            if halved.size:
-                previous = waves[halved[0]]
-                np.multiply(previous[:, :half], previous[:, half:], out=sine)
-                sine *= 2
-                np.multiply(previous[:, :half], previous[:, :half], out=cosine)
-                cosine *= 2
-                cosine -= 1
-            else:
-                np.multiply(angle, np.float32(scale), out=cosine)
-                np.sin(cosine, out=sine)
-                np.cos(cosine, out=cosine)
-            waves.append(wave)
-        for wave in waves:
-            wave *= np.float32(1 / np.sqrt(half))
-        return waves
-
-    def block_sums(
-        self, X: Matrix, member: Floats, numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
-        waves = self.transform(X, numbers)
-        return [member.astype("f4") @ wave for wave in waves], [member.sum(axis=1)] * len(waves)
-
-
-class NystroemFeatures(BlockFeatures):
-    """Kernel values at landmarks drawn from the instances, made orthonormal.
-
-    Of many instances kernel values are in single precision wherever distances can be; their
-    rounding is far below the error of having few landmarks.
-    """
-
-    def __init__(
-        self, X: Matrix, gammas: Floats, n_components: int, rng: np.random.Generator
-    ) -> None:
-        rows = rng.choice(X.shape[0], min(n_components, X.shape[0]), replace=False)
-        landmarks = X[np.sort(rows)]
-        # Distances don't depend on the origin; far from it, digits would cancel.
-        self.origin = None if sparse.issparse(X) else landmarks.mean(axis=0, dtype=np.float64)
-        self.landmarks = self._centre(landmarks)
-        self.lengths = row_norms(self.landmarks, squared=True)
-        self.gammas = gammas
-        distance = squared_distances(self.landmarks, self.landmarks, self.lengths, self.lengths)
-        self.roots = [_inverse_root(kernel) for kernel in kernel_values(distance, gammas)]
-        self._many = X.shape[0] >= _MANY_ROWS
-        self._single = [array.astype("f4") for array in (self.landmarks, self.lengths)]
-        self._single_roots = [root.astype("f4") for root in self.roots]
-
-    def _centre(self, X: Matrix) -> Matrix:
-        return X if self.origin is None else X - self.origin
-
-    def _kernels(self, X: Matrix, numbers: Sequence[int]) -> Iterator[NDArray[np.floating]]:
-        """Yield kernel values with the landmarks, in the same memory."""
-        X, gammas = self._centre(X), self.gammas[list(numbers)]
-        landmarks, lengths = self.landmarks, self.lengths
-        longest = max(float(row_norms(X, squared=True).max(initial=0)), float(lengths.max()))
-        if self._many and gammas.max() * longest < _SINGLE_RANGE:
-            X, (landmarks, lengths) = X.astype("f4"), self._single
-        return kernel_values(
-            squared_distances(X, landmarks, row_norms(X, squared=True), lengths), gammas
-        )
-
-    def _root(self, kernel: NDArray[np.floating], number: int) -> NDArray[np.floating]:
-        return (self._single_roots if kernel.dtype == np.float32 else self.roots)[number]
-
-    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
-        pairs = zip(self._kernels(X, numbers), numbers, strict=True)
-        return [kernel @ self._root(kernel, number) for kernel, number in pairs]
-
-    def block_sums(
-        self, X: Matrix, member: Floats, numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
-        # Kernel values are summed before they are made orthonormal. Lengths can't be: those of a
-        # sample of a long part's rows stand for all.
-        sample = np.flatnonzero((member * np.cumsum(member, axis=1)).sum(axis=0) <= _LENGTH_ROWS)
-        share = member[:, sample] * (member.sum(axis=1) / member[:, sample].sum(axis=1))[:, None]
-        sums, lengths = [], []
-        for kernel, number in zip(self._kernels(X, numbers), numbers, strict=True):
-            measured = kernel[sample] @ self._root(kernel, number)
-            sums.append((member.astype(kernel.dtype) @ kernel) @ self.roots[number])
-            lengths.append(share @ np.einsum("ij,ij->i", measured, measured))
-        return sums, lengths
-
-
-def _inverse_root(kernel: NDArray[np.floating]) -> Floats:
-    values, vectors = np.linalg.eigh(kernel.astype(np.float64))
-    positive = values > 1e-8 * values[-1]
-    return vectors[:, positive] / np.sqrt(values[positive])
-
-
-def _part_sums(X: Matrix, sizes: Integers) -> Matrix:
-    if not sparse.issparse(X):
-        return np.add.reduceat(X, np.cumsum(sizes) - sizes, axis=0, dtype=np.float64)
-    columns = np.arange(int(sizes.sum()))
-    positions = (np.repeat(np.arange(len(sizes)), sizes), columns)
-    member = sparse.csr_array((np.ones(len(columns)), positions), shape=(len(sizes), len(columns)))
-    return sparse.csr_array(member @ X)
-
-
-def make_features(
-    kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
-) -> KernelFeatures:
-    if kind is None:
-        return LinearFeatures()
-    if kind == "rff":
-        return FourierFeatures(X.shape[1], gammas, n_components, seed)
-    return NystroemFeatures(X, gammas, n_components, np.random.default_rng([seed, 2]))
+def _membership(ends: Integers) -> sparse.csr_array:
+    """Return the matrix that sums rows over parts; they end where the next one begins."""
+    n_rows = int(ends[-1])
+    return sparse.csr_array((np.ones(n_rows), np.arange(n_rows), ends), (len(ends) - 1, n_rows))
 
 
 class KernelEmbedding:
@@ -529,16 +387,10 @@ class FeatureEmbedding:
     """Sums of explicit features: forgets the instances, and takes time linear in their number."""
 
     def __init__(
-        self,
-        features: KernelFeatures,
-        n_gammas: int,
-        bags: list[Matrix],
-        parts: SubBags,
-        n_jobs: int | None,
+        self, features: ExplicitFeatures, bags: list[Matrix], parts: SubBags, n_jobs: int | None
     ) -> None:
-        self.features, self.numbers, self.n_jobs = features, range(n_gammas), n_jobs
-        self.parts = parts
-        self._sums, self._lengths = self._sum(bags, parts, self.numbers)
+        self.features, self.parts, self.n_jobs = features, parts, n_jobs
+        self._sums, self._lengths = self._sum(bags, parts, features.numbers)
 
     def _sum(
         self, bags: list[Matrix], parts: SubBags, numbers: Sequence[int]
@@ -546,7 +398,7 @@ class FeatureEmbedding:
         return self.features.sums(stack_bags(bags), parts.sizes, numbers, self.n_jobs)
 
     def add(self, bags: list[Matrix], parts: SubBags) -> None:
-        sums, lengths = self._sum(bags, parts, self.numbers)
+        sums, lengths = self._sum(bags, parts, self.features.numbers)
         self.parts = self.parts.join(parts)
         self._sums = [stack_bags(pair) for pair in zip(self._sums, sums, strict=True)]
         self._lengths = np.concatenate([self._lengths, lengths], axis=1)

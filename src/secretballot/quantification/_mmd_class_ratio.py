@@ -28,11 +28,11 @@ from secretballot.quantification._class_ratio_mixin import (
 )
 from secretballot.quantification._intervals import RatioInterval, bootstrap
 from secretballot.quantification._kernels import (
+    ExplicitFeatures,
     FeatureEmbedding,
     KernelEmbedding,
     candidate_gammas,
     cut_bags,
-    make_features,
 )
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._misfit import warn_of_misfit_groups
@@ -229,9 +229,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         elif first:
             kind = None if self.kernel == "linear" else self.features
             X = stack_bags(bags)
-            features = make_features(kind, X, self._gammas, self.n_components, self._seed)
-            n_gammas = len(self._gammas)
-            self._embedding = FeatureEmbedding(features, n_gammas, bags, parts, self.n_jobs)
+            features = ExplicitFeatures(kind, X, self._gammas, self.n_components, self._seed)
+            self._embedding = FeatureEmbedding(features, bags, parts, self.n_jobs)
         else:
             assert isinstance(self._embedding, FeatureEmbedding)
             self._embedding.add(bags, parts)

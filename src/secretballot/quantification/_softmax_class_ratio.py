@@ -33,7 +33,7 @@ from secretballot.quantification._class_ratio_mixin import (
     draw_seed,
     read_training_bags,
 )
-from secretballot.quantification._kernels import KernelFeatures, candidate_gammas, make_features
+from secretballot.quantification._kernels import ExplicitFeatures, candidate_gammas
 from secretballot.quantification._label_proportions import LabelProportions
 
 #: Instances in a block: some hundred features of each fit a core's cache.
@@ -171,7 +171,7 @@ _POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 class SoftmaxModel(NamedTuple):
     """A trained softmax."""
 
-    features: KernelFeatures
+    features: ExplicitFeatures
     number: int  # of its bandwidth
     gamma: float | None
     alpha: float
@@ -223,10 +223,10 @@ class BagSoftmaxMixin:
         if self.features is not None:
             gammas = candidate_gammas(self.gamma, _MULTIPLES, X, rng)
         alphas = _ALPHAS if isinstance(self.alpha, str) else (float(self.alpha),)
-        features = make_features(self.features, X, gammas, self.n_components, seed)
+        features = ExplicitFeatures(self.features, X, gammas, self.n_components, seed)
         number, alpha = 0, alphas[0]
         if len(gammas) > 1 or len(alphas) > 1:
-            number, alpha = self._choose(features, len(gammas), alphas, X, bag, lifts, rng)
+            number, alpha = self._choose(features, alphas, X, bag, lifts, rng)
         F = features.table(X, number)
         weights = fit_softmax(F, bag, lifts, alpha, max_iter=self.max_iter)
         gamma = None if self.features is None else float(gammas[number])
@@ -240,8 +240,7 @@ class BagSoftmaxMixin:
 
     def _choose(
         self,
-        features: KernelFeatures,
-        n_gammas: int,
+        features: ExplicitFeatures,
         alphas: tuple[float, ...],
         X: Matrix,
         bag: Integers,
@@ -259,7 +258,7 @@ class BagSoftmaxMixin:
         # One fold is enough where it has many instances; else all are held out in turn.
         n_held_out = n_repeats(len(bag) // self.n_folds, most=self.n_folds)
         likelihoods: dict[tuple[int, float], list[Floats]] = {}
-        for number in range(n_gammas):
+        for number in features.numbers:
             F = features.table(X, number)
             for held_out in (fold == k for k in range(n_held_out)):
                 weights = None
