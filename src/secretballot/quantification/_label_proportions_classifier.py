@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,7 @@ from secretballot.quantification._label_proportions import (
 )
 from secretballot.quantification._softmax_class_ratio import (
     BagSoftmaxMixin,
+    SoftmaxFit,
     SoftmaxWeights,
     assign_folds,
     bag_likelihood,
@@ -56,8 +57,8 @@ from secretballot.quantification._softmax_class_ratio import (
 from secretballot.tables._frames import dense_columns, validate_columns
 from secretballot.tables._table_checks import check_row_order
 
-#: Penalties of the loss "proportion" that are tried.
-_ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+#: Penalty of the loss "proportion" where none is given.
+_MATCHING_ALPHA = 1e-4
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -79,7 +80,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         Number of explicit features.
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" chooses by the likelihood of the bags of held-out
-        instances.
+        instances; for the loss "proportion" it is 1e-4.
     loss : {"auto", "likelihood", "proportion"}, default="auto"
         Likelihood of the instances' bags, or half the squared distance of mean probabilities from
         proportions. "auto": the likelihood, unless features have more information about the bag
@@ -240,19 +241,18 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
         fit = self._train(X, bag, bag_proportions, rng)
         model, prior = fit.model, fit.prior
-        steps: dict[str, Any] = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
         self.loss_, self.bag_information_, self.sharpness_ = self.loss, None, 1.0
         if self.loss == "auto":
             information = measure_bag_information(
-                fit.F, bag, bag_proportions, alpha=model.alpha, **steps
+                fit, bag_proportions, self.n_folds, self.max_iter, rng
             )
             self.bag_information_, self.loss_ = information, "likelihood"
             if information.violates_independence:
                 self.loss_ = "proportion"
                 information.warn()
         if self.loss_ == "proportion":
-            shares = np.maximum(bag_proportions.values, 0)
-            weights, alpha = match_proportions(fit.F, bag, shares, alpha=self.alpha, **steps)
+            alpha = _MATCHING_ALPHA if isinstance(self.alpha, str) else float(self.alpha)
+            weights = match_proportions(fit.F, bag, bag_proportions.values, alpha, self.max_iter)
             model = model._replace(weights=weights, alpha=alpha)
         elif not isinstance(self.sharpness, str):
             self.sharpness_ = float(self.sharpness)
@@ -392,60 +392,29 @@ default=None
 
 
 def match_proportions(
-    F: Matrix,
-    bag: Integers,
-    proportions: Floats,
-    *,
-    alpha: str | float,
-    n_folds: int,
-    max_iter: int,
-    rng: np.random.Generator,
-) -> tuple[SoftmaxWeights, float]:
+    F: Matrix, bag: Integers, proportions: Floats, alpha: float, max_iter: int
+) -> SoftmaxWeights:
     """Minimise half the squared distance of mean probabilities from proportions.
 
-    "held_out" takes the penalty with the least distance in a fold that was left out.
+    Bags count by their sizes, and `alpha` is the weight of half the squared coefficients.
     """
-    initial, penalty = np.zeros((F.shape[1] + 1, proportions.shape[1])), alpha
-    if isinstance(alpha, str):
-        held_out = assign_folds(bag, n_folds, rng) == 0
-        W, candidates = initial, []
-        for candidate in _ALPHAS:  # decreasing, each starting from the previous weights
-            training = F[~held_out], bag[~held_out], proportions
-            W = _minimise(*training, candidate, W, max_iter).stacked
-            distance = _distance(W, F[held_out], F[held_out].T, bag[held_out], proportions)[0]
-            candidates.append((distance, candidate, W))
-        _, penalty, initial = min(candidates, key=lambda candidate: candidate[0])
-    return _minimise(F, bag, proportions, float(penalty), initial, max_iter), float(penalty)
-
-
-def _minimise(
-    F: Matrix, bag: Integers, proportions: Floats, penalty: float, initial: Floats, max_iter: int
-) -> SoftmaxWeights:
+    n, sizes, shares = len(bag), np.bincount(bag)[:, None], np.maximum(proportions, 0)
     transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
+    # A product with 0 and 1 sums within bags.
+    member = sparse.csr_array((np.ones(n), (bag, np.arange(n))), shape=(len(shares), n))
+    initial = np.zeros((F.shape[1] + 1, shares.shape[1]))
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(initial.shape)
-        value, gradient = _distance(W, F, transposed, bag, proportions)
-        gradient[:-1] += penalty * W[:-1]
-        return value + 0.5 * penalty * float((W[:-1] ** 2).sum()), gradient.ravel()
+        p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
+        error = member @ p / sizes - shares
+        slope = error[bag] / n
+        slope = p * (slope - (p * slope).sum(axis=1, keepdims=True))
+        gradient = np.vstack([transposed @ slope + alpha * W[:-1], slope.sum(axis=0)])
+        value = (sizes * error**2).sum() / n + alpha * (W[:-1] ** 2).sum()
+        return 0.5 * float(value), gradient.ravel()
 
     return minimise(objective, initial, max_iter)
-
-
-def _distance(
-    W: Floats, F: Matrix, transposed: Matrix, bag: Integers, proportions: Floats
-) -> tuple[float, Floats]:
-    """Return half the mean squared distance over instances, and its gradient."""
-    p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
-    sizes = np.bincount(bag, minlength=len(proportions))[:, None]
-    # A product with 0 and 1 sums within bags.
-    positions = (bag, np.arange(len(bag)))
-    member = sparse.csr_array((np.ones(len(bag)), positions), shape=(len(proportions), len(bag)))
-    error = np.where(sizes > 0, member @ p / np.maximum(sizes, 1) - proportions, 0)
-    slope = error[bag] / len(bag)
-    slope = p * (slope - (p * slope).sum(axis=1, keepdims=True))
-    value = 0.5 * float((sizes * error**2).sum()) / len(bag)
-    return value, np.vstack([transposed @ slope, slope.sum(axis=0)])
 
 
 #: Most instances that are looked at, and most bags; further bags are merged.
@@ -495,20 +464,17 @@ class BagInformation(NamedTuple):
 
 
 def measure_bag_information(
-    F: Matrix,
-    bag: Integers,
+    fit: SoftmaxFit,
     proportions: LabelProportions,
-    *,
-    alpha: float,
     n_folds: int,
     max_iter: int,
     rng: np.random.Generator,
 ) -> BagInformation:
     """Estimate the information of features and of labels about the bag.
 
-    The parameters are those of a logistic regression of the bag on features.
+    That of the features is a logistic regression's, of the bag, in a fold that was held out.
     """
-    n_bags = len(proportions.values)
+    n_bags, F, bag = len(proportions.values), fit.F, fit.bag
     merged = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags
     label_information = _label_information(proportions, np.bincount(bag), merged, rng)
     if len(bag) > _MOST_INSTANCES:
@@ -517,7 +483,9 @@ def measure_bag_information(
     _, target = np.unique(merged[bag], return_inverse=True)
     held_out = assign_folds(target, n_folds, rng) == 0
     one_class_bags = np.eye(target.max() + 1) + 1e-12
-    weights = fit_softmax(F[~held_out], target[~held_out], one_class_bags, alpha, max_iter=max_iter)
+    weights = fit_softmax(
+        F[~held_out], target[~held_out], one_class_bags, fit.model.alpha, max_iter=max_iter
+    )
     lifts = one_class_bags / (np.bincount(target) / len(target))[:, None]
     gains = bag_likelihood(weights.logits(F[held_out]), target[held_out], lifts)
     error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
