@@ -20,6 +20,14 @@ from secretballot.quantification._bag_ids import Floats, Integers, Matrix
 from secretballot.quantification._bags import stack_bags
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+#: Rows and columns of a block of distances, which should fit a core's cache.
+_BLOCK_ROWS = 512
+#: Instances whose features are made together.
+_FEATURE_ROWS = 1024
+#: Instances of a part whose features' lengths stand for those of all.
+_LENGTH_ROWS = 64
+#: Instances of which the median distance is taken.
+_MEDIAN_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -154,14 +162,6 @@ class PartSums(NamedTuple):
         return PartSums(table, matrix @ self.lengths, parts, self.is_gram)
 
 
-#: Rows and columns of a block of distances, which should fit a core's cache.
-_BLOCK_ROWS = 512
-#: Instances whose features are made together.
-_FEATURE_ROWS = 1024
-#: Instances of which the median distance is taken.
-_MEDIAN_ROWS = 1000
-
-
 def kernel_sums(
     X: Matrix,
     X_sizes: Integers,
@@ -282,7 +282,8 @@ class ExplicitFeatures:
     def __init__(
         self, kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
     ) -> None:
-        self.numbers, self.maps = range(len(gammas)), list[_PairedWaves | Nystroem]()
+        self.gammas, self.numbers = gammas, range(len(gammas))
+        self.maps: list[_PairedWaves] | list[Nystroem] = []
         if kind is None:
             return
         # Far from the origin, digits of distances would cancel.
@@ -322,25 +323,43 @@ class ExplicitFeatures:
         if not self.maps:
             member = _membership(np.r_[0, np.cumsum(sizes)])
             return [member @ X], (member @ row_norms(X, squared=True))[None]
+        rank = np.arange(X.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
-        def sum_block(rows: slice, starts: Integers) -> tuple[list[Floats], list[Floats]]:
-            block = self._centre(X[rows])
+        def sum_block(rows: slice, starts: Integers) -> list[tuple[Floats, Floats]]:
+            few = np.flatnonzero(rank[rows] < _LENGTH_ROWS)
             member = _membership(np.r_[starts, rows.stop - rows.start]).astype(self.dtype)
-            tables = [self.maps[number].transform(block) for number in numbers]
-            lengths = [member @ row_norms(table, squared=True) for table in tables]
-            return [member @ table for table in tables], lengths
+            results = []
+            for number, values in zip(numbers, self._values(X[rows], numbers), strict=True):
+                lengths = row_norms(self._orthonormal(values[few], number), squared=True)
+                results.append((member @ values, member[:, few] @ lengths))
+            return results
 
         blocks = row_blocks(sizes, _FEATURE_ROWS)
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(sum_block)(rows, starts) for rows, _, starts in blocks
         )
-        totals: list[Matrix] = [np.zeros((len(sizes), self.n_features)) for _ in numbers]
+        totals = np.zeros((len(numbers), len(sizes), self.n_features))
         squared = np.zeros((len(numbers), len(sizes)))
-        for (_, parts, _), (sums, lengths) in zip(blocks, results, strict=True):
-            squared[:, parts] += lengths
-            for total, part in zip(totals, sums, strict=True):
-                total[parts] += part
-        return totals, squared
+        for (_, parts, _), by_number in zip(blocks, results, strict=True):
+            for row, (sums, lengths) in enumerate(by_number):
+                totals[row, parts] += sums
+                squared[row, parts] += lengths
+        squared *= sizes / np.minimum(sizes, _LENGTH_ROWS)
+        pairs = zip(totals, numbers, strict=True)
+        return [self._orthonormal(total, number) for total, number in pairs], squared
+
+    def _values(self, X: Matrix, numbers: Sequence[int]) -> Iterator[NDArray[np.floating]]:
+        """Yield features, or of landmarks kernel values, which take less time to be summed."""
+        block, maps = self._centre(X), [self.maps[number] for number in numbers]
+        if isinstance(maps[0], _PairedWaves):
+            yield from (features.transform(block) for features in maps)
+        else:
+            distance = euclidean_distances(block, maps[0].components_, squared=True)
+            yield from kernel_values(distance, self.gammas[list(numbers)])
+
+    def _orthonormal(self, values: NDArray[np.floating], number: int) -> NDArray[np.floating]:
+        features = self.maps[number]
+        return values @ features.normalization_.T if isinstance(features, Nystroem) else values
 
 
 def _membership(ends: Integers) -> sparse.csr_array:
