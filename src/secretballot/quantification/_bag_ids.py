@@ -32,6 +32,8 @@ BagSequence: TypeAlias = "Bags | Sequence[Instances] | NDArray[np.floating]"
 #: y of the estimators of class ratios. A data frame is an ArrayLike.
 ProportionsTable: TypeAlias = "PublishedProportions | Mapping[BagId, ArrayLike] | ArrayLike"
 
+_MOST_QUOTED = 5
+
 
 class Frame(Protocol):
     """The part of a pandas data frame or series that is used here."""
@@ -47,9 +49,6 @@ class Frame(Protocol):
 
 def is_frame(values: object) -> TypeGuard[Frame]:
     return hasattr(values, "iloc")
-
-
-_MOST_QUOTED = 5
 
 
 def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[BagId], Integers]:

@@ -35,6 +35,7 @@ from secretballot.tables._table_checks import check_row_order, warn_repeated_row
 
 #: Of fewer instances, groups may be like the labels by chance.
 _FEWEST_COMPARED = 20
+_MOST_QUOTED = 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -343,9 +344,6 @@ def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, Array
         )
     others = frame.drop(columns=column) if library == "pandas" else frame.drop(column)
     return others, frame[column]  # type: ignore[return-value]
-
-
-_MOST_QUOTED = 20
 
 
 def list_bags(X: BagSequence | Instances) -> list[Instances]:

@@ -20,6 +20,16 @@ from secretballot.quantification._label_proportions import LabelProportions
 ROUNDING = 1e-12
 #: Degrees of freedom of the pooled variance when a bag's own variance is shrunk towards it.
 PRIOR_FREEDOM = 5.0
+#: Eigenvalues below this share of the largest are taken to be zero.
+_NEGLIGIBLE = 1e-10
+#: Halves of the bags that are held out in turn.
+_N_SPLITS = 4
+#: Share of the error of guessing even ratios above which held-out errors are mostly noise. Then
+#: the safe choices are taken, which were good in most of our measurements.
+_INFORMATIVE = 0.75
+_SAFE_DIAGONAL = 0.75
+#: Most classes that are predicted on their own.
+_MOST_PURE = 20
 
 
 def unmix(
@@ -169,10 +179,6 @@ def effect_variance(proportions: Floats, gram: BagGram, noise: Floats) -> float:
     return max(0.0, float(total - np.diag(residual) @ noise) / freedom)
 
 
-_NEGLIGIBLE = 1e-10
-_ROUNDING = 1e-12
-
-
 def fit_on_simplex(gram: Floats, cross: Floats, fallback: Floats) -> Floats:
     """Minimise ``r' G r - 2 r' v`` over non-negative r that sum to 1, for each column v of `cross`.
 
@@ -218,26 +224,18 @@ def class_directions(gram: Floats) -> tuple[Floats, Floats]:
 
 
 def distance_rounding(gram: Floats) -> float:
-    return max(float(np.abs(gram).max()) * _ROUNDING, 1e-290)
+    return max(float(np.abs(gram).max()) * ROUNDING, 1e-290)
 
 
 def inverse_above(values: Floats, vectors: Floats, floor: Floats) -> Floats:
     """Return the inverse of `class_directions`, with eigenvalues of at least `floor`."""
-    least = np.maximum(floor, max(float(values[-1]) * _ROUNDING, 1e-300))
+    least = np.maximum(floor, max(float(values[-1]) * ROUNDING, 1e-300))
     return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
 def sum_zero_basis(n_classes: int) -> Floats:
     """Return an orthonormal basis of the vectors that sum to zero, as columns."""
     return np.linalg.qr(np.c_[np.ones(n_classes), np.eye(n_classes)[:, 1:]])[0][:, 1:]
-
-
-_N_SPLITS = 4
-#: Share of the error of guessing even ratios above which held-out errors are mostly noise. Then
-#: the safe choices are taken, which were good in most of our measurements.
-_INFORMATIVE = 0.75
-_SAFE_DIAGONAL = 0.75
-_MOST_PURE = 20
 
 
 def choose_kernel(

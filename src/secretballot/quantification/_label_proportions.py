@@ -28,6 +28,18 @@ from secretballot.quantification._bag_ids import (
     match_rows,
 )
 
+#: Published proportions are multiples of this.
+_GRID = 2.0**-20
+#: Exact proportions of bags of up to 2**14 instances are never all multiples of `_GRID` and not
+#: all of this.
+_COARSE_GRID = 2.0**-15
+#: Most decimals to which figures may have been rounded.
+_DECIMALS = 12
+#: Rounding error of a share in single precision.
+_ROUNDING = 1e-7
+#: Largest distance from 1 of the sum of a bag's proportions: rounding of published figures.
+SUM_TOLERANCE = 1e-3
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublishedProportions:
@@ -107,17 +119,6 @@ class PublishedProportions:
         )
 
 
-#: Published proportions are multiples of this.
-_GRID = 2.0**-20
-#: Exact proportions of bags of up to 2**14 instances are never all multiples of `_GRID` and not
-#: all of this.
-_COARSE_GRID = 2.0**-15
-#: Most decimals to which figures may have been rounded.
-_DECIMALS = 12
-#: Rounding error of a share in single precision.
-_ROUNDING = 1e-7
-
-
 def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> None:
     """Warn of proportions that can't be exact; no sizes if they are also of other instances."""
     sign = _sign_of_noise(values, sizes)
@@ -164,10 +165,6 @@ def _are_exact(values: Floats, sizes: Integers) -> NDArray[np.bool_]:
     # error puts just beyond that.
     fits = np.abs(counts - np.rint(counts)) <= 1.02 * error * sizes + _ROUNDING
     return np.asarray(fits.all(axis=1))
-
-
-#: Largest distance from 1 of the sum of a bag's proportions: rounding of published figures.
-SUM_TOLERANCE = 1e-3
 
 
 class LabelProportions(NamedTuple):

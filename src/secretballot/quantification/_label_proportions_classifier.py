@@ -59,6 +59,12 @@ from secretballot.tables._table_checks import check_row_order
 
 #: Penalty of the loss "proportion" where none is given.
 _MATCHING_ALPHA = 1e-4
+#: Most instances in the test of the bags, and most bags; further bags are merged.
+_MOST_INSTANCES = 5000
+_MOST_BAGS = 20
+_NORMAL_99 = 2.326
+#: Draws of proportions with their noise.
+_NOISE_DRAWS = 200
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -415,13 +421,6 @@ def match_proportions(
         return 0.5 * float(value), gradient.ravel()
 
     return minimise(objective, initial, max_iter)
-
-
-#: Most instances that are looked at, and most bags; further bags are merged.
-_MOST_INSTANCES = 5000
-_MOST_BAGS = 20
-_NORMAL_99 = 2.326
-_NOISE_DRAWS = 200
 
 
 class BagInformation(NamedTuple):

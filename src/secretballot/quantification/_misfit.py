@@ -31,6 +31,16 @@ _NOISE_RELATIVE_VARIANCE = 1.5
 #: Probability beyond the grid of scales, on either side, and the size of the grid.
 _TAIL = 1e-15
 _GRID_SIZE = 300
+#: Real groups that violate the assumption do so by far: a strict level costs little power.
+_LEVEL = 0.01
+#: Most terms of the bags' errors, of which all pairs are multiplied.
+_MOST_TERMS = 800
+_MOST_BETWEEN = 0.9
+#: For a group, where all pairs are multiplied for every group.
+_MOST_GROUP_TERMS = 240
+_MOST_GROUP_PARTS = 50
+#: Share of the error terms' squared length below which none of it is outside of the classes' hull.
+_NEGLIGIBLE = 1e-6
 
 
 class BagErrors(NamedTuple):
@@ -114,18 +124,6 @@ def bag_errors(
 ) -> BagErrors:
     terms, term_bag, relative_variance = error_terms(sums, variance, noise_factors, mixture)
     return BagErrors(sums.products(terms, terms), term_bag, relative_variance)
-
-
-#: Real groups that violate the assumption do so by far: a strict level costs little power.
-_LEVEL = 0.01
-#: Most terms of the bags' errors, of which all pairs are multiplied.
-_MOST_TERMS = 800
-_MOST_BETWEEN = 0.9
-#: For a group, where all pairs are multiplied for every group.
-_MOST_GROUP_TERMS = 240
-_MOST_GROUP_PARTS = 50
-#: Share of the error terms' squared length below which none of it is outside of the classes' hull.
-_NEGLIGIBLE = 1e-6
 
 
 class MisfitWarning(UserWarning):

@@ -47,6 +47,15 @@ from secretballot.tables._private_parts import PrivateParts
 
 #: Relative rounding error of a mechanism calibrated to the same epsilon and delta.
 _ROUNDING = 1e-9
+#: Bags are compared if their label changes more often than this from one instance to the next.
+_MOST_CHANGES = 20
+#: Mechanisms that are calibrated from epsilon, delta and the number of classes alone.
+_CLASSES: dict[str, type[GaussianProportions] | type[LaplaceProportions]] = {
+    "gaussian": GaussianProportions,
+    "laplace": LaplaceProportions,
+    "laplace_prior": LaplacePriorProportions,
+}
+MECHANISM_NAMES = (*_CLASSES, "dirichlet")
 
 
 def publish_proportions(
@@ -395,10 +404,6 @@ def _open_budget(
     return accountant
 
 
-#: Bags are compared if their label changes more often than this from one instance to the next.
-_MOST_CHANGES = 20
-
-
 def count_labels(
     y_bags: Bags | PrivateParts | Sequence[ArrayLike], classes: ArrayLike
 ) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
@@ -511,14 +516,6 @@ def _count_bag(name: BagId, bag: ArrayLike, classes: NDArray[np.generic]) -> lis
             f"counts of them. Nothing was published. {NOT_FOR_PUBLICATION}"
         )
     return counts
-
-
-_CLASSES: dict[str, type[GaussianProportions] | type[LaplaceProportions]] = {
-    "gaussian": GaussianProportions,
-    "laplace": LaplaceProportions,
-    "laplace_prior": LaplacePriorProportions,
-}
-MECHANISM_NAMES = (*_CLASSES, "dirichlet")
 
 
 class PublicParameters(NamedTuple):

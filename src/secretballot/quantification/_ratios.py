@@ -42,6 +42,12 @@ _MOST_FOLDS = 30
 #: Number of bags from which on folds are few and the metric is not damped, to save time.
 _MANY_BAGS = 300
 _FEW_FOLDS = 5
+_NO_LEFT_OUT_BAG = (
+    "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
+    "bags than classes."
+)
+#: Choosing the hardest direction makes the p-value larger.
+_LEVEL = 0.05
 
 
 class RatioFit(NamedTuple):
@@ -174,14 +180,6 @@ def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats, fallback: 
     values, vectors = class_directions(class_gram)
     noise = np.maximum(gram.spread @ (means.mixture @ vectors) ** 2, distance_rounding(class_gram))
     return fit_signed(class_gram, products, inverse_above(values, vectors, noise), fallback)
-
-
-_NO_LEFT_OUT_BAG = (
-    "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
-    "bags than classes."
-)
-#: Choosing the hardest direction makes the p-value larger.
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

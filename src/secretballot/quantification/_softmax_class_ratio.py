@@ -38,6 +38,17 @@ from secretballot.quantification._label_proportions import LabelProportions
 
 #: Instances in a block: some hundred features of each fit a core's cache.
 _BLOCK_ROWS = 2048
+#: Penalties that are tried, and bandwidths as multiples of the median heuristic.
+_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+_MULTIPLES = (2.0, 4.0, 8.0)
+#: Held-out instances from which on a choice no longer depends on the draw of the folds.
+_ENOUGH = 2_000
+#: Most instances on which penalty and bandwidth are chosen.
+_MOST_CHOOSING = 20_000
+#: Powers of the odds that are tried.
+_POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
+#: Most draws of the folds.
+_MOST_REPEATS = 5
 
 
 class SoftmaxWeights(NamedTuple):
@@ -157,15 +168,6 @@ def _class_scores(block: Matrix, coef: NDArray[np.floating]) -> Floats:
 def bag_likelihood(logits: Floats, bag: Integers, lifts: Floats) -> Floats:
     """Return the log likelihood of each instance's bag, up to a constant."""
     return np.asarray(np.log((softmax(logits, axis=1) * lifts[bag]).sum(axis=1)))
-
-
-_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-_MULTIPLES = (2.0, 4.0, 8.0)
-#: Held-out instances from which on a choice no longer depends on the draw of the folds.
-_ENOUGH = 2_000
-#: Most instances on which penalty and bandwidth are chosen.
-_MOST_CHOOSING = 20_000
-_POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 
 
 class SoftmaxModel(NamedTuple):
@@ -334,9 +336,6 @@ def assign_folds(bag: Integers, n_folds: int, rng: np.random.Generator) -> Integ
         if len(rows) >= n_folds:
             fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
     return fold
-
-
-_MOST_REPEATS = 5
 
 
 class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMixin, BaseEstimator):
