@@ -28,7 +28,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.quantification.publishing._proportions_mechanism import PublicParameters
+from secretballot.quantification._publish_proportions import PublicParameters
 
 sys.path.append(str(Path(__file__).resolve().parent))  # tests import this module too
 from published_rule import calibrate_by_published_rule

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.quantification.test_ratio_misfit import moved_world
 
-from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator, _ratios
+from secretballot.quantification._class_means import class_means, effect_variance
+from secretballot.quantification._kernels import BagGram
 from secretballot.quantification._label_proportions import LabelProportions
-from secretballot.quantification.kernels import BagGram, class_means, effect_variance
-from secretballot.quantification.ratios import _ratio_fit
-from secretballot.quantification.ratios._ratio_fit import fit_group_effects
+from secretballot.quantification._ratios import fit_group_effects
 
 
 def test_the_metric_is_the_inverse_of_the_effects_covariance():
@@ -125,8 +125,8 @@ def test_damping_and_covariance_come_from_left_out_bags(monkeypatch):
     mixture = class_means(P, gram, effect=effect)[0].mixture
     np.testing.assert_allclose(chosen.means.mixture, mixture)
     errors, off = {}, np.empty((20, 2))
-    for damping in _ratio_fit._DAMPINGS:
-        monkeypatch.setattr(_ratio_fit, "_DAMPINGS", (damping,))
+    for damping in _ratios._DAMPINGS:
+        monkeypatch.setattr(_ratios, "_DAMPINGS", (damping,))
         damped = fit_group_effects(proportions, gram, "class_mean", 0.0, rng)
         errors[damping] = damped.errors.mean()
     assert chosen.errors.mean() == pytest.approx(min(errors.values()))
@@ -137,7 +137,5 @@ def test_damping_and_covariance_come_from_left_out_bags(monkeypatch):
         bags = gram.select(training)
         means = class_means(P[training], bags, None, "class_mean", effect, (chosen.damping,))[0]
         pulled = means.dual_mixture.T @ gram.products[training, out][:, None]
-        off[out] = (
-            _ratio_fit.signed_ratios(means, bags, pulled, P[training].mean(axis=0))[0] - P[out]
-        )
+        off[out] = _ratios.signed_ratios(means, bags, pulled, P[training].mean(axis=0))[0] - P[out]
     np.testing.assert_allclose(chosen.covariance, off.T @ off / 20)

@@ -7,10 +7,9 @@ import pytest
 from tests.quantification._worlds import world
 from tests.quantification.test_ratio_misfit import fit
 
-from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification.kernels import cut_bags
-from secretballot.quantification.ratios import _ratio_misfit
-from secretballot.quantification.ratios._ratio_misfit import group_p_values
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator, _misfit
+from secretballot.quantification._kernels import cut_bags
+from secretballot.quantification._misfit import group_p_values
 
 
 def p_values(model, groups):
@@ -79,10 +78,10 @@ def test_noise_of_proportions_rejects_no_group():
 def test_the_level_is_for_all_groups_together(monkeypatch):
     for p_value, n_groups, warned in ((0.005, 1, True), (0.005, 3, False), (0.002, 3, True)):
         results = np.r_[p_value, np.full(n_groups - 1, 0.5)]
-        monkeypatch.setattr(_ratio_misfit, "group_p_values", lambda *_, results=results: results)
+        monkeypatch.setattr(_misfit, "group_p_values", lambda *_, results=results: results)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            _ratio_misfit.warn_of_misfit_groups(None, [None] * n_groups, None, None)
+            _misfit.warn_of_misfit_groups(None, [None] * n_groups, None, None)
         assert len(caught) == warned
 
 

@@ -7,10 +7,14 @@ import pytest
 from scipy.stats import norm, t
 
 from secretballot.mechanisms import GaussianProportions
-from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification._simplex_fit import class_directions, fit_signed, inverse_above
-from secretballot.quantification.kernels import BagGram, unmix
-from secretballot.quantification.ratios import _ratio_interval
+from secretballot.quantification import MMDClassRatioEstimator, _intervals
+from secretballot.quantification._class_means import (
+    class_directions,
+    fit_signed,
+    inverse_above,
+    unmix,
+)
+from secretballot.quantification._kernels import BagGram
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, 0.0]])
 TRAINING = np.array(
@@ -162,7 +166,7 @@ def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
     P = np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]])
     model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[2:], 0.8)
-    monkeypatch.setattr(_ratio_interval, "_student_factor", lambda tail, freedom: 1.0)
+    monkeypatch.setattr(_intervals, "_student_factor", lambda tail, freedom: 1.0)
     _, low, high = model.predict_interval(bags[2:], 0.8)
     assert ((lower > 0) & (upper < 1)).all()
     wider = t.isf(0.1, 19) / norm.isf(0.1)  # of 20 parts

@@ -8,14 +8,9 @@ from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification.kernels import (
-    BagErrors,
-    PartSums,
-    SubBags,
-    bag_errors,
-    shrink_variance,
-)
-from secretballot.quantification.ratios._ratio_misfit import within_share
+from secretballot.quantification._class_means import shrink_variance
+from secretballot.quantification._kernels import PartSums, SubBags
+from secretballot.quantification._misfit import BagErrors, bag_errors, within_share
 
 
 def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from secretballot.quantification._simplex_fit import fit_on_simplex
+from secretballot.quantification._class_means import fit_on_simplex
 
 
 def test_the_simplex_fit_is_the_constrained_minimum():

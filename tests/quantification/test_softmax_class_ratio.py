@@ -10,10 +10,9 @@ from sklearn.pipeline import make_pipeline
 from secretballot.quantification import (
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
-    _bag_softmax,
-    _softmax_model,
+    _softmax_class_ratio,
 )
-from secretballot.quantification._bag_softmax import class_lifts, fit_softmax
+from secretballot.quantification._softmax_class_ratio import class_lifts, fit_softmax
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, -1.5]])
 TRAINING = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.4, 0.5, 0.1]])
@@ -48,7 +47,7 @@ def test_likelihood_gradient(monkeypatch):
         objectives.append(objective)
         raise StopIteration
 
-    monkeypatch.setattr(_bag_softmax, "minimize", spy)
+    monkeypatch.setattr(_softmax_class_ratio, "minimize", spy)
     with pytest.raises(StopIteration):
         fit_softmax(F, bag, lifts, 0.1)
     (objective,) = objectives
@@ -151,7 +150,9 @@ def test_instances_of_weight_zero_have_no_effect(monkeypatch):
     lifts, selected = class_lifts(TRAINING, np.full(4, 75), None)[0], rng.random(300) < 0.7
     partial = fit_softmax(F[selected], bag[selected], lifts, 0.01)
     weighed = fit_softmax(F, bag, lifts, 0.01, weight=selected)
-    monkeypatch.setattr(_bag_softmax, "_BLOCK_ROWS", 7)  # blocks are no more than a matter of speed
+    monkeypatch.setattr(
+        _softmax_class_ratio, "_BLOCK_ROWS", 7
+    )  # blocks are no more than a matter of speed
     blocked = fit_softmax(F, bag, lifts, 0.01, weight=selected)
     single = fit_softmax(F.astype("f4"), bag, lifts, 0.01, weight=selected)
     everyone = fit_softmax(F, bag, lifts, 0.01)
@@ -177,20 +178,20 @@ def test_outputs_of_few_instances_vary_little_with_the_seed(monkeypatch):
         return np.std(means, axis=0).mean()
 
     steady = spread()
-    monkeypatch.setattr(_softmax_model, "_ENOUGH", 1)
+    monkeypatch.setattr(_softmax_class_ratio, "_ENOUGH", 1)
     assert spread() > 1.5 * steady
 
 
 def test_choices_use_a_sample_of_many_instances(monkeypatch):
     bags, P, _, groups, ratios = world()
-    n_rows, original = [], _bag_softmax.fit_softmax
+    n_rows, original = [], _softmax_class_ratio.fit_softmax
 
     def spy(F, *args, **kwargs):
         n_rows.append(len(F))
         return original(F, *args, **kwargs)
 
-    monkeypatch.setattr(_softmax_model, "fit_softmax", spy)
-    monkeypatch.setattr(_softmax_model, "_MOST_CHOOSING", 500)
+    monkeypatch.setattr(_softmax_class_ratio, "fit_softmax", spy)
+    monkeypatch.setattr(_softmax_class_ratio, "_MOST_CHOOSING", 500)
     model = matched(0).fit(bags, P)
     assert set(n_rows) == {500, 1200}
     assert n_rows.count(1200) == 1 + 5 * 2  # the whole, and each fold of two draws

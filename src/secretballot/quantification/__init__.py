@@ -3,17 +3,17 @@
 from secretballot._base._objects import published
 from secretballot.quantification._adapters import PerBag, QuapyQuantifier
 from secretballot.quantification._bags import Bags
-from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
-from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
-from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
-from secretballot.quantification.publishing import publish_proportions
-from secretballot.quantification.ratios import (
-    Misfit,
-    MisfitWarning,
-    RatioDiagnostics,
-    RatioInterval,
+from secretballot.quantification._intervals import RatioInterval
+from secretballot.quantification._label_proportions import PublishedProportions
+from secretballot.quantification._label_proportions_classifier import (
+    BagInformation,
+    LabelProportionsClassifier,
 )
+from secretballot.quantification._misfit import Misfit, MisfitWarning
+from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
+from secretballot.quantification._publish_proportions import publish_proportions
+from secretballot.quantification._ratios import RatioDiagnostics
+from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 
 __all__ = [
     "BagInformation",

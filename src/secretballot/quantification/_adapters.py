@@ -17,15 +17,14 @@ from secretballot._base._sklearn_compat import (
     _num_samples,
     _safe_indexing,
 )
-from secretballot.quantification._bag_input import check_columns, list_bags, replace_instances
-from secretballot.quantification._bag_types import (
+from secretballot.quantification._bag_ids import (
     BagSequence,
     Floats,
     Instances,
     ProportionsTable,
     is_frame,
 )
-from secretballot.quantification._bags import Bags
+from secretballot.quantification._bags import Bags, check_columns, list_bags, replace_instances
 from secretballot.quantification._class_ratio_mixin import BagInputMixin
 from secretballot.tables._frames import validate_columns
 

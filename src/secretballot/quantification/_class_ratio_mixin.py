@@ -11,8 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_input import bag_names, check_bags, list_bags
-from secretballot.quantification._bag_types import (
+from secretballot.quantification._bag_ids import (
     BagSequence,
     Floats,
     Instances,
@@ -20,8 +19,12 @@ from secretballot.quantification._bag_types import (
     ProportionsTable,
     RandomState,
 )
-from secretballot.quantification._label_proportions import LabelProportions, check_proportions
-from secretballot.quantification._published_proportions import PublishedProportions
+from secretballot.quantification._bags import bag_names, check_bags, list_bags
+from secretballot.quantification._label_proportions import (
+    LabelProportions,
+    PublishedProportions,
+    check_proportions,
+)
 from secretballot.tables._frames import validate_columns
 
 

@@ -1,28 +1,170 @@
-"""Label proportions that estimators learn from: reading, validation and matching with bags."""
+"""Label proportions of bags: released ones, and the reading of those that estimators learn from."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import check_array
 
+from secretballot._base._errors import warn
 from secretballot._base._numbers import check_unmasked
-from secretballot.quantification._bag_ids import are_named, check_row_ids, encode_ids, match_rows
-from secretballot.quantification._bag_types import (
+from secretballot.accounting._statement import PrivacyStatement
+from secretballot.mechanisms._proportions import Proportions
+from secretballot.quantification._bag_ids import (
     BagId,
+    BagIndex,
     Floats,
     Integers,
     ProportionsTable,
+    are_named,
+    bag_rows,
+    check_row_ids,
+    encode_ids,
     is_frame,
+    match_rows,
 )
-from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
+#: Published proportions are multiples of this.
+_GRID = 2.0**-20
+#: Exact proportions of bags of up to 2**14 instances are never all multiples of `_GRID` and not
+#: all of this.
+_COARSE_GRID = 2.0**-15
+#: Most decimals to which figures may have been rounded.
+_DECIMALS = 12
+#: Rounding error of a share in single precision.
+_ROUNDING = 1e-7
 #: Largest distance from 1 of the sum of a bag's proportions: rounding of published figures.
 SUM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublishedProportions:
+    """Result of `publish_proportions`; all of it may be published.
+
+    Indexed like an array of bags, it keeps names, sizes and noise, so that scikit-learn's searches
+    and splits take it as ``y``. ``numpy.asarray`` gives the bare proportions.
+
+    Attributes
+    ----------
+    proportions : ndarray of shape (n_bags, n_classes)
+        Rows sum to 1.
+    classes : ndarray of shape (n_classes,)
+        The class of each column, sorted.
+    names : tuple
+        The name of each bag.
+    sizes : ndarray of shape (n_bags,)
+        Labels in each bag.
+    mechanism : Proportions
+        The mechanism that drew them.
+    expected_distortion : ndarray of shape (n_bags,)
+        Expected L1 distance from the true proportions: the larger of an even and a skewed bag.
+    statement : PrivacyStatement
+        Guarantee of the budget after this release (of all bags, of which these may be some).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot.quantification import publish_proportions
+    >>> labels = [np.repeat([0, 1], counts) for counts in ([800, 200], [500, 500], [100, 900])]
+    >>> published = publish_proportions(labels, [0, 1], 1.0, 1e-5)
+    >>> published[[2, 0]].names, published[1:].covariance().shape, len(published[0])
+    ((2, 0), (2, 2, 2), 1)
+    """
+
+    proportions: Floats
+    classes: NDArray[np.generic]
+    names: tuple[BagId, ...]
+    sizes: Integers
+    mechanism: Proportions
+    expected_distortion: Floats
+    statement: PrivacyStatement
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of bags and of classes."""
+        return (len(self.proportions), len(self.classes))
+
+    def __len__(self) -> int:
+        return len(self.proportions)
+
+    def __getitem__(self, key: BagIndex) -> PublishedProportions:
+        """Select bags by an integer, a slice, an array of integers or a mask."""
+        rows = bag_rows(len(self), key)
+        return replace(
+            self,
+            proportions=self.proportions[rows],
+            names=tuple(self.names[row] for row in rows),
+            sizes=self.sizes[rows],
+            expected_distortion=self.expected_distortion[rows],
+        )
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[np.generic]:
+        return np.array(self.proportions, dtype=dtype, copy=copy)
+
+    def covariance(self) -> Floats:
+        """Return the covariance of each bag's noise, shape (n_bags, n_classes, n_classes)."""
+        return self.mechanism.covariance(self.proportions, self.sizes)
+
+    def __repr__(self) -> str:
+        return (
+            f"<PublishedProportions: {len(self.sizes)} bags, {len(self.classes)} classes, "
+            f"{type(self.mechanism).__name__}, expected distortion "
+            f"{self.expected_distortion.mean():.3g}>"
+        )
+
+
+def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> None:
+    """Warn of proportions that can't be exact; no sizes if they are also of other instances."""
+    sign = _sign_of_noise(values, sizes)
+    if sign is not None:
+        warn(
+            f"{sign}, and nothing was said of their noise, so that they are taken to be exact. If "
+            "they were published with noise give the PublishedProportions themselves, or "
+            "covariance=published.covariance(); if they are right as they are, a covariance of "
+            "zeros."
+        )
+
+
+def _sign_of_noise(values: Floats, sizes: Integers | None) -> str | None:
+    if (values < -_ROUNDING).any():
+        return "some proportions are negative"
+    exact = None if sizes is None else _are_exact(values, sizes[:, None])
+    if exact is not None and exact.all():
+        return None
+    if _on_grid(values, _GRID) and not _on_grid(values, _COARSE_GRID):
+        return "the proportions are all multiples of 1/2**20, as publish_proportions rounds them"
+    if exact is not None and exact.mean() < 0.5:
+        return (
+            f"the proportions of {np.count_nonzero(~exact)} of {len(exact)} bags are shares of no "
+            "whole number of their instances (they may also be those of others than these)"
+        )
+    return None
+
+
+def _on_grid(values: Floats, step: float) -> bool:
+    return bool((np.abs(values / step - np.rint(values / step)) < 1e-6).all())
+
+
+def _are_exact(values: Floats, sizes: Integers) -> NDArray[np.bool_]:
+    """Test, per bag, if proportions times bag size are whole numbers, up to the decimals given.
+
+    A proportion with three decimals may have been rounded from any one within 0.0005 of it.
+    """
+    error = np.full(values.shape, _ROUNDING)
+    for decimals in range(_DECIMALS, 0, -1):
+        scaled = values * 10.0**decimals
+        error[np.abs(scaled - np.rint(scaled)) < 1e-3] = 0.5 * 10.0**-decimals
+    counts = values * sizes
+    # Rounding to d decimals errs by at most 0.5 * 10**-d. The 2 % cover halves that floating-point
+    # error puts just beyond that.
+    fits = np.abs(counts - np.rint(counts)) <= 1.02 * error * sizes + _ROUNDING
+    return np.asarray(fits.all(axis=1))
 
 
 class LabelProportions(NamedTuple):

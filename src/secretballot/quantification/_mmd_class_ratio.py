@@ -12,36 +12,31 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._base._numbers import check_integer, check_number
 from secretballot._base._sklearn_compat import N_JOBS, Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_input import stack_bags
-from secretballot.quantification._bag_types import (
+from secretballot.quantification._bag_ids import (
     BagSequence,
     Floats,
     Matrix,
     ProportionsTable,
     RandomState,
 )
+from secretballot.quantification._bags import stack_bags
+from secretballot.quantification._class_means import choose_kernel, fit_on_simplex
 from secretballot.quantification._class_ratio_mixin import (
     ClassRatioMixin,
     draw_seed,
     read_training_bags,
 )
-from secretballot.quantification._label_proportions import LabelProportions
-from secretballot.quantification._simplex_fit import fit_on_simplex
-from secretballot.quantification.kernels import (
+from secretballot.quantification._intervals import RatioInterval, bootstrap
+from secretballot.quantification._kernels import (
+    ExplicitFeatures,
     FeatureEmbedding,
     KernelEmbedding,
     candidate_gammas,
-    choose_kernel,
     cut_bags,
-    make_features,
 )
-from secretballot.quantification.ratios import (
-    RatioInterval,
-    bootstrap,
-    diagnose,
-    fit_ratios,
-    warn_of_misfit_groups,
-)
+from secretballot.quantification._label_proportions import LabelProportions
+from secretballot.quantification._misfit import warn_of_misfit_groups
+from secretballot.quantification._ratios import diagnose, fit_ratios
 from secretballot.tables._frames import validate_columns
 
 #: Bandwidths to try, as multiples of the median heuristic; doubling makes each kernel the square
@@ -234,9 +229,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         elif first:
             kind = None if self.kernel == "linear" else self.features
             X = stack_bags(bags)
-            features = make_features(kind, X, self._gammas, self.n_components, self._seed)
-            n_gammas = len(self._gammas)
-            self._embedding = FeatureEmbedding(features, n_gammas, bags, parts, self.n_jobs)
+            features = ExplicitFeatures(kind, X, self._gammas, self.n_components, self._seed)
+            self._embedding = FeatureEmbedding(features, bags, parts, self.n_jobs)
         else:
             assert isinstance(self._embedding, FeatureEmbedding)
             self._embedding.add(bags, parts)

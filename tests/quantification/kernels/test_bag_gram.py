@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.quantification._worlds import world
 
-from secretballot.quantification.kernels import KernelEmbedding, cut_bags, unmix
+from secretballot.quantification._class_means import unmix
+from secretballot.quantification._kernels import KernelEmbedding, cut_bags
 
 
 def test_self_similarity_is_removed():

@@ -6,7 +6,7 @@ import numpy as np
 from tests.quantification._worlds import error, world
 
 from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification.kernels import candidate_gammas
+from secretballot.quantification._kernels import candidate_gammas
 
 
 def test_held_out_instances_choose_well():

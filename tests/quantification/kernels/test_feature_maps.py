@@ -5,9 +5,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from tests.quantification._worlds import fitted, world
 
-from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification.kernels import _feature_maps
-from secretballot.quantification.kernels._feature_maps import FourierFeatures, NystroemFeatures
+from secretballot.quantification import MMDClassRatioEstimator, _kernels
+from secretballot.quantification._kernels import ExplicitFeatures
 
 
 @pytest.mark.parametrize("features", ["rff", "nystroem"])
@@ -33,60 +32,43 @@ def test_random_features_agree_with_the_exact_kernel(features):
     assert fine < coarse / 2.5
 
 
-def test_feature_lengths_estimated_from_a_sample():
+@pytest.mark.parametrize("kind", ["rff", "nystroem", None])
+def test_sums_are_those_of_the_features(kind):
     rng = np.random.default_rng(0)
     X, sizes = rng.normal(size=(5000, 3)), np.array([3000, 7, 1993])
-    gammas = np.array([0.1, 0.2, 0.4, 1.0])
-    for features in (
-        FourierFeatures(3, gammas, 64, 0),
-        NystroemFeatures(X, gammas, 20, np.random.default_rng(0)),
-    ):
-        sums, lengths = features.sums(X, sizes, range(4))
-        for number in range(4):
-            whole = features.transform(X, [number])[0].astype(float)
-            parts = np.split(whole, np.cumsum(sizes)[:-1])
-            truth = np.array([part.sum(axis=0) for part in parts])
-            # Single precision: of means, 1e-5, where having 20 landmarks costs .1.
-            np.testing.assert_allclose(
-                sums[number] / sizes[:, None], truth / sizes[:, None], atol=5e-5
-            )
-            for part, length in zip(parts, lengths[number], strict=True):
-                squares = (part**2).sum(axis=1)
-                # Five standard errors of those measured in one block; all of the short part are.
-                few = min(len(part), _feature_maps._LENGTH_ROWS)
-                off = 5 * squares.std() / few**0.5 if few < len(part) else 1e-5
-                assert length / len(part) == pytest.approx(squares.mean(), abs=off + 1e-5)
-                assert off < 0.25
+    gammas = np.array([0.1, 0.2, 0.4, 1.0]) if kind else np.ones(1)
+    features = ExplicitFeatures(kind, X, gammas, 20, 0)
+    sums, lengths = features.sums(X, sizes, features.numbers)
+    for number in features.numbers:
+        parts = np.split(features.table(X, number), np.cumsum(sizes)[:-1])
+        # Single precision: of means, 1e-5, where having 20 landmarks costs .1.
+        means = [part.mean(axis=0, dtype=float) for part in parts]
+        np.testing.assert_allclose(sums[number] / sizes[:, None], means, atol=5e-5)
+        for part, length in zip(parts, lengths[number], strict=True):
+            squares = (part**2).sum(axis=1, dtype=float)
+            # Five standard errors of those that are measured; all of the short part are.
+            few = min(len(part), _kernels._LENGTH_ROWS)
+            off = 5 * squares.std() / few**0.5 if few < len(part) and kind else 0
+            assert length / len(part) == pytest.approx(squares.mean(), rel=1e-5, abs=off)
+            assert off < 0.25
 
 
-def test_random_features_are_the_kernel_on_average():
+@pytest.mark.parametrize(("kind", "atol"), [("rff", 0.04), ("nystroem", 1e-6)])
+def test_features_multiply_to_the_kernel_also_far_from_the_origin(kind, atol):
     rng = np.random.default_rng(0)
     X, gammas = rng.normal(size=(30, 3)), np.array([0.1, 0.2, 0.4])
-    features = FourierFeatures(3, gammas, 20_000, 0)
-    for gamma, waves in zip(gammas, features.transform(X, range(3)), strict=True):
-        np.testing.assert_allclose(waves @ waves.T, rbf_kernel(X, gamma=gamma), atol=0.04)
+    for far in (0, 1e6):
+        features = ExplicitFeatures(kind, X + far, gammas, 20_000, 0)
+        for number, gamma in enumerate(gammas):
+            table = features.table(X + far, number)
+            np.testing.assert_allclose(table @ table.T, rbf_kernel(X, gamma=gamma), atol=atol)
+            if kind == "rff":
+                np.testing.assert_allclose((table**2).sum(axis=1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("gap", [0.0, 2e3], ids=["near", "far"])
-def test_landmarks_use_single_precision_only_where_accurate(gap, monkeypatch):
-    """Two clouds far apart have distances within one that single precision can't hold."""
+def test_instances_that_are_alike_are_no_obstacle():
+    """More landmarks than distinct instances: their kernel has no inverse."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3)) + gap * np.repeat([[-1], [1]], 200, axis=0) + 1e5
-    gammas = np.array([0.25, 0.5])
-    sizes = np.array([150, 250])
-
-    def computed():
-        features = NystroemFeatures(X, gammas, 40, np.random.default_rng(0))
-        sums, lengths = features.sums(X, sizes, [0, 1])
-        return features.transform(X[:5], [1])[0], [one @ one.T for one in sums], lengths
-
-    assert computed()[0].dtype == np.float64  # of few instances nothing is rounded
-    monkeypatch.setattr(_feature_maps, "_MANY_ROWS", 400)
-    some, products, lengths = computed()
-    assert some.dtype == (np.float64 if gap else np.float32)
-    monkeypatch.setattr(_feature_maps, "_SINGLE_RANGE", 0.0)
-    double = computed()
-    assert double[0].dtype == np.float64
-    np.testing.assert_allclose(some, double[0], atol=1e-3)
-    np.testing.assert_allclose(products, double[1], rtol=1e-5)
-    np.testing.assert_allclose(lengths, double[2], rtol=1e-3)
+    X = np.repeat(rng.normal(size=(5, 3)), 40, axis=0)
+    table = ExplicitFeatures("nystroem", X, np.array([0.5]), 100, 0).table(X, 0)
+    np.testing.assert_allclose(table @ table.T, rbf_kernel(X, gamma=0.5), atol=1e-5)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from secretballot.quantification.kernels._kernel_sums import kernel_sums
+from secretballot.quantification._kernels import kernel_sums
 
 
 def test_kernel_sums_against_the_whole_gram_matrix():

@@ -13,10 +13,10 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant, Priv
 from secretballot.datasets import make_bags
 from secretballot.mechanisms import DirichletProportions, GaussianProportions, LaplaceProportions
 from secretballot.quantification import Bags, publish_proportions
-from secretballot.quantification.publishing._label_counts import count_labels
-from secretballot.quantification.publishing._proportions_mechanism import (
+from secretballot.quantification._publish_proportions import (
     MECHANISM_NAMES,
     PublicParameters,
+    count_labels,
 )
 
 

@@ -1,35 +1,61 @@
-"""Release of the label proportions of bags under a budget."""
+"""Release of the label proportions of bags under a budget, by the mechanism that distorts least."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import minimize_scalar
 
-from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
-from secretballot._base._numbers import check_integer, check_number, check_pair, quoted
+from secretballot._base._errors import (
+    NOT_FOR_PUBLICATION,
+    BudgetExceededError,
+    PrivacyLeakWarning,
+    warn,
+)
+from secretballot._base._numbers import (
+    check_integer,
+    check_number,
+    check_pair,
+    check_unmasked,
+    named_classes,
+    quoted,
+)
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
 from secretballot.ledger._budget import Scope
 from secretballot.ledger._guard import completed
-from secretballot.mechanisms._proportions import GaussianProportions, Proportions
-from secretballot.quantification._bag_types import Floats, Integers
-from secretballot.quantification._bags import Bags
-from secretballot.quantification._published_proportions import PublishedProportions
-from secretballot.quantification.publishing._label_counts import count_labels, label_arrays
-from secretballot.quantification.publishing._proportions_mechanism import (
-    MECHANISM_NAMES,
-    PublicParameters,
+from secretballot.mechanisms._proportions import (
+    DirichletProportions,
+    GaussianProportions,
+    LaplacePriorProportions,
+    LaplaceProportions,
+    Proportions,
 )
+from secretballot.quantification._bag_ids import BagId, Floats, Integers, array_of_values, is_frame
+from secretballot.quantification._bags import Bags
+from secretballot.quantification._label_proportions import PublishedProportions
+from secretballot.tables._cells import missing_cells
+from secretballot.tables._part_counts import count_groups
 from secretballot.tables._private_parts import PrivateParts
 
 #: Relative rounding error of a mechanism calibrated to the same epsilon and delta.
 _ROUNDING = 1e-9
+#: Bags are compared if their label changes more often than this from one instance to the next.
+_MOST_CHANGES = 20
+#: Mechanisms that are calibrated from epsilon, delta and the number of classes alone.
+_CLASSES: dict[str, type[GaussianProportions] | type[LaplaceProportions]] = {
+    "gaussian": GaussianProportions,
+    "laplace": LaplaceProportions,
+    "laplace_prior": LaplacePriorProportions,
+}
+MECHANISM_NAMES = (*_CLASSES, "dirichlet")
 
 
 def publish_proportions(
@@ -376,3 +402,182 @@ def _open_budget(
             "adds to this one, for the same people."
         )
     return accountant
+
+
+def count_labels(
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike], classes: ArrayLike
+) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
+    """Count the labels of each bag, and return classes, names and how bags were formed.
+
+    Missing labels, and labels of no class, are refused. Only the counts are private.
+    """
+    labels: Sequence[ArrayLike]
+    if isinstance(y_bags, PrivateParts):
+        return _count_parts(y_bags, named_classes(classes))
+    if isinstance(y_bags, Bags):
+        if y_bags.y is None:
+            raise ValueError("these Bags hold no labels; give Bags.from_groups the labels.")
+        labels, names, formed_by = y_bags.y, y_bags.names, y_bags.formed_by
+    else:
+        labels = _list_labels(y_bags)
+        names, formed_by = tuple(range(len(labels))), "not said"
+    if not labels:
+        raise ValueError("y_bags has no bag; give at least one.")
+    class_array = named_classes(classes)
+    counts = [_count_bag(name, bag, class_array) for name, bag in zip(names, labels, strict=True)]
+    if not isinstance(y_bags, Bags):  # which are disjoint
+        _check_no_bag_twice(names, labels)
+    return np.array(counts, dtype=float), class_array, names, formed_by
+
+
+def label_arrays(
+    y_bags: Bags | PrivateParts | Sequence[ArrayLike], counts: Floats
+) -> list[NDArray[np.generic]]:
+    if isinstance(y_bags, PrivateParts):
+        return [counts]
+    labels = y_bags.y if isinstance(y_bags, Bags) else y_bags
+    return [array_of_values(bag) for bag in labels or ()]
+
+
+def _check_no_bag_twice(names: Sequence[BagId], labels: Sequence[ArrayLike]) -> None:
+    """Raise ValueError if a bag is given twice: the same object, or equal labels in equal order.
+
+    Bags whose labels hardly change along the bag are equal by chance, or because they are sorted.
+    """
+    first_of: dict[object, BagId] = {}
+    for name, bag in zip(names, labels, strict=True):
+        array = array_of_values(bag)
+        # Equal tuples of constants are one object.
+        keys: list[object] = [] if isinstance(bag, tuple) else [id(bag)]
+        if (array[1:] != array[:-1]).sum() > _MOST_CHANGES:
+            keys.append(tuple(array.tolist()))
+        for key in keys:
+            if key in first_of:
+                raise ValueError(
+                    f"y_bags: the bags {first_of[key]!r} and {name!r} hold the same labels in the "
+                    "same order. Each instance may be in one bag: its label would be published "
+                    "twice for the price of one. Give each bag once; several groupings of the "
+                    "same instances are several releases, of one accountant. "
+                    f"{NOT_FOR_PUBLICATION}"
+                )
+            first_of[key] = name
+
+
+def _count_parts(
+    parts: PrivateParts, classes: NDArray[np.generic]
+) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
+    counts = count_groups(parts, classes.tolist())
+    names = sorted(counts, key=lambda name: (str(type(name)), name))
+    table = np.array([counts[name] for name in names])
+    broken = np.flatnonzero(table[:, -1])
+    if broken.size:
+        raise ValueError(
+            f"y={parts.y!r}: the group {names[broken[0]]!r} has labels that are none of classes="
+            f"{classes.tolist()!r}; name all classes there are. Nothing was published. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
+    return table[:, :-1].astype(float), classes, tuple(names), "group"
+
+
+def _list_labels(y_bags: Sequence[ArrayLike]) -> list[ArrayLike]:
+    table = sparse.issparse(y_bags) or is_frame(y_bags)
+    if table or isinstance(y_bags, str | Mapping) or not isinstance(y_bags, Iterable):
+        raise ValueError(
+            f"y_bags is of {type(y_bags)}; give a list with the labels of each bag, or Bags: "
+            "Bags.from_groups makes them of all labels and a grouping."
+        )
+    return list(y_bags)
+
+
+def _count_bag(name: BagId, bag: ArrayLike, classes: NDArray[np.generic]) -> list[int]:
+    check_unmasked(f"y_bags: the bag {name!r}", bag)
+    try:
+        # As objects, so that 1 and "1" are different labels.
+        labels = np.asarray(array_of_values(bag).tolist(), dtype=object)
+    except ValueError:  # lists of different lengths
+        labels = np.empty((0, 0))
+    if labels.ndim != 1:
+        raise ValueError(
+            f"y_bags: the bag {name!r} is not a list of labels, one per instance; Bags.from_groups "
+            "makes bags of all labels and a grouping."
+        )
+    if not labels.size:
+        raise ValueError(f"y_bags: the bag {name!r} is empty; leave it out, it has no proportions.")
+    if missing_cells(labels).any():
+        raise ValueError(
+            f"y_bags: the bag {name!r} has missing labels; leave these instances out of the "
+            f"labels and of the grouping. Nothing was published. {NOT_FOR_PUBLICATION}"
+        )
+    counts = [int((labels == label).sum()) for label in classes.tolist()]
+    if sum(counts) != len(labels):
+        raise ValueError(
+            f"y_bags: the bag {name!r} has labels that are none of classes="
+            f"{classes.tolist()!r}; name all classes there are, and give labels rather than "
+            f"counts of them. Nothing was published. {NOT_FOR_PUBLICATION}"
+        )
+    return counts
+
+
+class PublicParameters(NamedTuple):
+    """Public parameters of a release."""
+
+    epsilon: float
+    delta: float
+    sizes: Integers
+    n_classes: int
+    min_count: int  # promised
+    pseudo_count: float | Literal["auto"]
+
+    def distortion(self, mechanism: Proportions) -> Floats:
+        """Return each bag's expected L1 distortion."""
+        sizes, inverse = np.unique(self.sizes, return_inverse=True)
+        by_size = [
+            mechanism.expected_distortion(int(size), self.n_classes, min_count=self.min_count)
+            for size in sizes
+        ]
+        return np.array(by_size)[inverse]
+
+    def calibrate(self, name: str) -> Proportions:
+        if name == "dirichlet":
+            return self._calibrate_dirichlet()
+        return _CLASSES[name].calibrated(self.epsilon, self.delta, n_classes=self.n_classes)
+
+    def least_distorting(
+        self, is_affordable: Callable[[Proportions], bool] = lambda _: True
+    ) -> Proportions:
+        """Return the affordable mechanism with the least expected distortion over all bags."""
+        # Without a delta only Laplace noise is private.
+        names = MECHANISM_NAMES if self.delta > 0 else ("laplace", "laplace_prior")
+        mechanisms = [self.calibrate(name) for name in names]
+        return min(
+            filter(is_affordable, mechanisms),
+            key=lambda mechanism: self.distortion(mechanism).mean(),
+            default=mechanisms[0],
+        )
+
+    def _calibrate_dirichlet(self) -> DirichletProportions:
+        """Return the Dirichlet mechanism with the pseudo-count that distorts least."""
+
+        def calibrated(pseudo_count: float) -> DirichletProportions:
+            return DirichletProportions.calibrated(
+                self.epsilon, self.delta, pseudo_count=pseudo_count, min_count=self.min_count
+            )
+
+        if self.pseudo_count != "auto":
+            return calibrated(self.pseudo_count)
+
+        def distortion(log_pseudo_count: float) -> float:
+            return float(self.distortion(calibrated(float(np.exp(log_pseudo_count)))).mean())
+
+        minimum = minimize_scalar(
+            distortion,
+            bounds=(np.log(1e-2), np.log(1e3)),
+            method="bounded",
+            options={"xatol": 0.02},
+        )
+        with_pseudo_count = calibrated(float(np.exp(minimum.x)))
+        try:
+            without = calibrated(0.0)
+        except ValueError:  # the promise is missing or too small
+            return with_pseudo_count
+        return without if self.distortion(without).mean() <= minimum.fun else with_pseudo_count

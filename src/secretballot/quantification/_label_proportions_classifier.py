@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, rel_entr, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_input import check_magnitude, no_texts
-from secretballot.quantification._bag_softmax import SoftmaxWeights, likely_proportions, minimise
-from secretballot.quantification._bag_types import (
+from secretballot.quantification._bag_ids import (
     BagSequence,
     Floats,
     Instances,
@@ -24,22 +24,47 @@ from secretballot.quantification._bag_types import (
     Matrix,
     ProportionsTable,
     RandomState,
+    is_frame,
+)
+from secretballot.quantification._bags import (
+    bag_names,
+    bag_numbers,
+    check_bags,
+    check_magnitude,
+    list_bags,
+    no_texts,
+    stack_bags,
 )
 from secretballot.quantification._class_ratio_mixin import draw_seed
-from secretballot.quantification._label_proportions import proportions_by_id
-from secretballot.quantification._softmax_model import BagSoftmaxMixin, assign_folds
-from secretballot.quantification.instances._bag_information import measure_bag_information
-from secretballot.quantification.instances._instance_input import (
-    check_learnable,
-    instance_ratios,
-    is_mostly_noise,
-    read_bags,
+from secretballot.quantification._label_proportions import (
+    SUM_TOLERANCE,
+    LabelProportions,
+    check_proportions,
+    class_columns,
+    proportions_by_id,
+    warn_of_unstated_noise,
+)
+from secretballot.quantification._softmax_class_ratio import (
+    BagSoftmaxMixin,
+    SoftmaxFit,
+    SoftmaxWeights,
+    assign_folds,
+    bag_likelihood,
+    fit_softmax,
+    likely_proportions,
+    minimise,
 )
 from secretballot.tables._frames import dense_columns, validate_columns
 from secretballot.tables._table_checks import check_row_order
 
-#: Penalties of the loss "proportion" that are tried.
-_ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+#: Penalty of the loss "proportion" where none is given.
+_MATCHING_ALPHA = 1e-4
+#: Most instances in the test of the bags, and most bags; further bags are merged.
+_MOST_INSTANCES = 5000
+_MOST_BAGS = 20
+_NORMAL_99 = 2.326
+#: Draws of proportions with their noise.
+_NOISE_DRAWS = 200
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -61,7 +86,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         Number of explicit features.
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" chooses by the likelihood of the bags of held-out
-        instances.
+        instances; for the loss "proportion" it is 1e-4.
     loss : {"auto", "likelihood", "proportion"}, default="auto"
         Likelihood of the instances' bags, or half the squared distance of mean probabilities from
         proportions. "auto": the likelihood, unless features have more information about the bag
@@ -222,19 +247,18 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
         fit = self._train(X, bag, bag_proportions, rng)
         model, prior = fit.model, fit.prior
-        steps: dict[str, Any] = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
         self.loss_, self.bag_information_, self.sharpness_ = self.loss, None, 1.0
         if self.loss == "auto":
             information = measure_bag_information(
-                fit.F, bag, bag_proportions, alpha=model.alpha, **steps
+                fit, bag_proportions, self.n_folds, self.max_iter, rng
             )
             self.bag_information_, self.loss_ = information, "likelihood"
             if information.violates_independence:
                 self.loss_ = "proportion"
                 information.warn()
         if self.loss_ == "proportion":
-            shares = np.maximum(bag_proportions.values, 0)
-            weights, alpha = match_proportions(fit.F, bag, shares, alpha=self.alpha, **steps)
+            alpha = _MATCHING_ALPHA if isinstance(self.alpha, str) else float(self.alpha)
+            weights = match_proportions(fit.F, bag, bag_proportions.values, alpha, self.max_iter)
             model = model._replace(weights=weights, alpha=alpha)
         elif not isinstance(self.sharpness, str):
             self.sharpness_ = float(self.sharpness)
@@ -374,57 +398,197 @@ default=None
 
 
 def match_proportions(
-    F: Matrix,
-    bag: Integers,
-    proportions: Floats,
-    *,
-    alpha: str | float,
-    n_folds: int,
-    max_iter: int,
-    rng: np.random.Generator,
-) -> tuple[SoftmaxWeights, float]:
+    F: Matrix, bag: Integers, proportions: Floats, alpha: float, max_iter: int
+) -> SoftmaxWeights:
     """Minimise half the squared distance of mean probabilities from proportions.
 
-    "held_out" takes the penalty with the least distance in a fold that was left out.
+    Bags count by their sizes, and `alpha` is the weight of half the squared coefficients.
     """
-    initial, penalty = np.zeros((F.shape[1] + 1, proportions.shape[1])), alpha
-    if isinstance(alpha, str):
-        held_out = assign_folds(bag, n_folds, rng) == 0
-        W, candidates = initial, []
-        for candidate in _ALPHAS:  # decreasing, each starting from the previous weights
-            training = F[~held_out], bag[~held_out], proportions
-            W = _minimise(*training, candidate, W, max_iter).stacked
-            distance = _distance(W, F[held_out], F[held_out].T, bag[held_out], proportions)[0]
-            candidates.append((distance, candidate, W))
-        _, penalty, initial = min(candidates, key=lambda candidate: candidate[0])
-    return _minimise(F, bag, proportions, float(penalty), initial, max_iter), float(penalty)
-
-
-def _minimise(
-    F: Matrix, bag: Integers, proportions: Floats, penalty: float, initial: Floats, max_iter: int
-) -> SoftmaxWeights:
+    n, sizes, shares = len(bag), np.bincount(bag)[:, None], np.maximum(proportions, 0)
     transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
+    # A product with 0 and 1 sums within bags.
+    member = sparse.csr_array((np.ones(n), (bag, np.arange(n))), shape=(len(shares), n))
+    initial = np.zeros((F.shape[1] + 1, shares.shape[1]))
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(initial.shape)
-        value, gradient = _distance(W, F, transposed, bag, proportions)
-        gradient[:-1] += penalty * W[:-1]
-        return value + 0.5 * penalty * float((W[:-1] ** 2).sum()), gradient.ravel()
+        p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
+        error = member @ p / sizes - shares
+        slope = error[bag] / n
+        slope = p * (slope - (p * slope).sum(axis=1, keepdims=True))
+        gradient = np.vstack([transposed @ slope + alpha * W[:-1], slope.sum(axis=0)])
+        value = (sizes * error**2).sum() / n + alpha * (W[:-1] ** 2).sum()
+        return 0.5 * float(value), gradient.ravel()
 
     return minimise(objective, initial, max_iter)
 
 
-def _distance(
-    W: Floats, F: Matrix, transposed: Matrix, bag: Integers, proportions: Floats
-) -> tuple[float, Floats]:
-    """Return half the mean squared distance over instances, and its gradient."""
-    p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
-    sizes = np.bincount(bag, minlength=len(proportions))[:, None]
-    # A product with 0 and 1 sums within bags.
-    positions = (bag, np.arange(len(bag)))
-    member = sparse.csr_array((np.ones(len(bag)), positions), shape=(len(proportions), len(bag)))
-    error = np.where(sizes > 0, member @ p / np.maximum(sizes, 1) - proportions, 0)
-    slope = error[bag] / len(bag)
-    slope = p * (slope - (p * slope).sum(axis=1, keepdims=True))
-    value = 0.5 * float((sizes * error**2).sum()) / len(bag)
-    return value, np.vstack([transposed @ slope, slope.sum(axis=0)])
+class BagInformation(NamedTuple):
+    """Information of features, and of labels, about an instance's bag, in nats.
+
+    If features are independent of the bag given the class, they have no more information about the
+    bag than the label has (the data processing inequality).
+
+    Attributes
+    ----------
+    feature_information : float
+        That of the features, estimated on held-out instances: a lower bound, but for chance.
+    standard_error : float
+        Of `feature_information`.
+    label_information : float
+        That of the labels: the mutual information of label and bag.
+    """
+
+    feature_information: float
+    standard_error: float
+    label_information: float
+
+    @property
+    def violates_independence(self) -> bool:
+        """True if bags differ by more than their classes, at the level of 1 %."""
+        lower = self.feature_information - _NORMAL_99 * self.standard_error
+        return lower > self.label_information
+
+    def warn(self) -> None:
+        """Warn that bags differ by more than their classes."""
+        warn(
+            "bags differ by more than their classes: features tell "
+            f"{self.feature_information:.3g} (± {self.standard_error:.2g}) nats of an instance's "
+            f"bag, and labels could tell {self.label_information:.3g}. Within a class features "
+            "depend on the bag, so that mean probabilities are matched instead "
+            "(loss='proportion', which also silences this); probabilities may be biased, and "
+            "without some labels nothing tells by how much. Leave out features that say which bag "
+            "it is."
+        )
+
+
+def measure_bag_information(
+    fit: SoftmaxFit,
+    proportions: LabelProportions,
+    n_folds: int,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> BagInformation:
+    """Estimate the information of features and of labels about the bag.
+
+    That of the features is a logistic regression's, of the bag, in a fold that was held out.
+    """
+    n_bags, F, bag = len(proportions.values), fit.F, fit.bag
+    merged = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags
+    label_information = _label_information(proportions, np.bincount(bag), merged, rng)
+    if len(bag) > _MOST_INSTANCES:
+        rows = np.sort(rng.choice(len(bag), _MOST_INSTANCES, replace=False))
+        F, bag = F[rows], bag[rows]
+    _, target = np.unique(merged[bag], return_inverse=True)
+    held_out = assign_folds(target, n_folds, rng) == 0
+    one_class_bags = np.eye(target.max() + 1) + 1e-12
+    weights = fit_softmax(
+        F[~held_out], target[~held_out], one_class_bags, fit.model.alpha, max_iter=max_iter
+    )
+    lifts = one_class_bags / (np.bincount(target) / len(target))[:, None]
+    gains = bag_likelihood(weights.logits(F[held_out]), target[held_out], lifts)
+    error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+    return BagInformation(float(gains.mean()), error, label_information)
+
+
+def _label_information(
+    proportions: LabelProportions, sizes: Integers, merged: Integers, rng: np.random.Generator
+) -> float:
+    """Return the mutual information of label and bag.
+
+    With noisy proportions it is the 99th percentile over proportions with as much noise again.
+    """
+    possible = proportions.values[None]
+    factors = proportions.noise_factors()
+    if factors is not None:
+        draws = rng.standard_normal((_NOISE_DRAWS, *proportions.values.shape))
+        possible = proportions.values + np.einsum("bij,dbj->dbi", factors, draws)
+    possible = np.maximum(possible, 0)
+    counts = sizes[:, None] * possible / possible.sum(axis=2, keepdims=True)
+    starts = np.flatnonzero(np.diff(merged, prepend=-1))
+    joint = np.add.reduceat(counts, starts, axis=1) / sizes.sum()
+    marginals = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+    return float(np.quantile(rel_entr(joint, marginals).sum(axis=(1, 2)), 0.99))
+
+
+def read_bags(
+    X: BagSequence | Instances, proportions: ProportionsTable, covariance: ArrayLike | None
+) -> tuple[Instances, Matrix, Integers, LabelProportions]:
+    """Return the first bag, stacked instances, the bag of each, and the bags' proportions."""
+    if getattr(X, "ndim", None) == 2:
+        raise ValueError(
+            "X is one table of instances, and bag_ids is missing: give the id of each instance's "
+            "bag, or a list of tables, one for each bag. (In a pipeline or a search, route it: "
+            "set_fit_request(bag_ids=True, proportions=True).)"
+        )
+    raw = list_bags(X)
+    bags = check_bags(raw)
+    checked = check_proportions(proportions, len(bags), covariance, names=bag_names(X))
+    return raw[0], stack_bags(bags), bag_numbers(bags), check_learnable(checked)
+
+
+def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
+    """Return True, with a warning, if bags differ by no more than the noise of proportions."""
+    if proportions.covariance is None:
+        return False
+    overall = sizes @ proportions.values / sizes.sum()
+    spread = ((proportions.values - overall) ** 2).sum(axis=1).mean()
+    if spread > np.einsum("ijj->i", proportions.covariance).mean():
+        return False
+    warn(
+        "the bags' proportions differ by no more than the noise they have, so that little may be "
+        "learned from them; publish larger bags, bags that differ more, or with a larger epsilon."
+    )
+    return True
+
+
+def instance_ratios(
+    ratios: ProportionsTable,
+    bag_ids: ArrayLike | None,
+    n_instances: int,
+    classes: NDArray[np.generic],
+) -> Floats:
+    n_classes = len(classes)
+    if bag_ids is not None:
+        bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances, argument="ratios")
+        return np.maximum(by_bag.reorder_classes(classes).values, 0)[bag]
+    names: Sequence[Hashable] | None = None
+    table: object = ratios
+    if isinstance(ratios, Mapping):
+        names, table = list(ratios), list(ratios.values())
+    elif is_frame(ratios):
+        names = list(ratios.columns if np.ndim(ratios) == 2 else ratios.index)  # type: ignore[arg-type]
+    try:
+        numbers = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "ratios must be numbers, for one group or for each instance; a table keyed by id "
+            f"needs bag_ids ({error})."
+        ) from error
+    values = np.atleast_2d(numbers)
+    if names is not None:
+        values = values[:, class_columns("ratios, without bag_ids,", names, classes.tolist())]
+    if values.shape not in ((1, n_classes), (n_instances, n_classes)):
+        raise ValueError(
+            f"ratios has shape {numbers.shape}; give {n_classes} of them, in the order of "
+            f"classes_, or {n_classes} for each of {n_instances} instances."
+        )
+    valid = (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    if not valid.all():
+        raise ValueError(
+            f"ratios has the row {values[np.argmin(valid)].tolist()}: they must not be negative "
+            "and must sum to 1."
+        )
+    return values
+
+
+def check_learnable(proportions: LabelProportions) -> LabelProportions:
+    """Return proportions with sorted classes; refuse those from which no class can be learned."""
+    if proportions.covariance is None:
+        warn_of_unstated_noise(proportions.values)
+    proportions.check_full_rank()
+    try:
+        classes = np.unique(proportions.classes)
+    except TypeError as error:
+        raise ValueError(f"classes must be of one kind, to be put in order: {error}") from error
+    return proportions.reorder_classes(classes)

@@ -13,18 +13,19 @@ from scipy import sparse
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from secretballot.quantification._bag_types import Floats
-from secretballot.quantification._label_proportions import matrix_roots
-from secretballot.quantification._simplex_fit import (
+from secretballot.quantification._bag_ids import Floats
+from secretballot.quantification._class_means import (
+    PRIOR_FREEDOM,
     class_directions,
     distance_rounding,
     fit_on_simplex,
     fit_signed,
     inverse_above,
 )
-from secretballot.quantification.kernels import PRIOR_FREEDOM, SubBags
-from secretballot.quantification.ratios._ratio_fit import RatioFit
-from secretballot.quantification.ratios._ratio_misfit import chance_distances
+from secretballot.quantification._kernels import SubBags
+from secretballot.quantification._label_proportions import matrix_roots
+from secretballot.quantification._misfit import chance_distances
+from secretballot.quantification._ratios import RatioFit
 
 #: Share of a squared distance of classes that may be chance, from which on nothing is known.
 _UNKNOWN = 0.95
