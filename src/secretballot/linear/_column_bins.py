@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
+from secretballot._base._objects import cached_property
 from secretballot.tables._cells import (
     NumberText,
     date_text,
     range_text,
-    read_coded_texts,
     read_numbers,
+    text_finder,
 )
 
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
@@ -243,6 +244,7 @@ class CategoryBins:
 
     name: Hashable
     categories: NDArray[np.str_]
+    texts: Sequence[str] | None = None  # known texts, by their codes; None: the categories
 
     #: Features of a row, and their binary places.
     n_entries: ClassVar[int] = 1
@@ -262,9 +264,17 @@ class CategoryBins:
         return len(self.categories)
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the category of each row; -1 where it has none."""
-        positions = {text: position for position, text in enumerate(self.categories.tolist())}
-        return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
+        """Return the category of each row, given codes of texts; -1 where a cell is missing."""
+        missing = np.isnan(np.asarray(column))
+        return np.where(missing, -1, self._bins[np.where(missing, -1, column).astype(np.intp)])
+
+    @cached_property
+    def _bins(self) -> NDArray[np.intp]:
+        """Bin of each known text, and of all others."""
+        find = text_finder({text: code for code, text in enumerate(self.categories.tolist())})
+        texts = self.categories.tolist() if self.texts is None else self.texts
+        bins = [find(text, self.other_code) for text in texts]
+        return np.array([*bins, self.other_code], dtype=np.intp)
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         return one_hot_entries(self.codes(column))

@@ -123,7 +123,7 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
     """Describe a problem of a column; the first column with the same cells has `first_name`."""
     cells = column.numbers() if column.is_number else column.texts()
     values, counts = np.unique(cells, return_counts=True)
-    n_missing = int(missing_cells(column.values).sum())
+    n_missing = int(np.isnan(column.cells).sum())
     n_cells = int(counts.sum())
     if not n_cells:
         return "no public row has it"
@@ -138,7 +138,7 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
         return ""
     if column.is_number:
         return "" if column.days else _note_of_numbers(column, values)
-    return "" if column.categories is not None else _note_of_texts(column, values, counts)
+    return "" if column.column.listed is not None else _note_of_texts(column, values, counts)
 
 
 def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
@@ -400,7 +400,7 @@ def _left_out_note(column: PublicColumn, declared: Categories) -> str:
     """Describe public cells that are none of the declared categories, if most are."""
     (bins,) = public_bins([column], 1, declared).columns
     assert isinstance(bins, CategoryBins)
-    codes = bins.codes(column.values)
+    codes = bins.codes(column.cells)
     share = float((codes == bins.other_code).mean())
     if share <= _MOST_LEFT_OUT:
         return ""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot.accounting._release_plan import Run, paid_run
-from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, public_bins
 from secretballot.linear._column_reading import ColumnReadings
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._dense_features import TransformedRows
@@ -32,10 +32,12 @@ from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import PrivateSums
 from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
 from secretballot.linear._settings import Settings
-from secretballot.linear._unknown_cells import UnknownCells
+from secretballot.linear._unknown_cells import cells_of_features
 from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._columns import Columns
 from secretballot.tables._fit_checks import warn_settings
 from secretballot.tables._frames import column_names
+from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import PublicData, public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
@@ -66,11 +68,11 @@ class FittedModel:
     mechanism: VectorSum
     n_rounds: int
     n_bins: int | None
-    schema: RowSchema
+    schema: Columns | RowSchema
     choice: ColumnChoice
     readings: ColumnReadings
     public_rows_check: PublicRowsCheck
-    unknown_cells: UnknownCells | None
+    known_cells: CellCheck | None
     is_monotone: bool
     label_names: list[object] | None
 
@@ -294,23 +296,23 @@ def _result(
         choice=data.columns.choice,
         readings=data.readings(fitted.features),
         public_rows_check=check,
-        unknown_cells=_unknown_cells(data, fitted),
+        known_cells=_known_cells(data, fitted),
         is_monotone=bool(directions.any()),
         label_names=None if y is None else column_names(y),
     )
 
 
-def _unknown_cells(data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
+def _known_cells(data: FitInput, fitted: FittedRounds) -> CellCheck | None:
     """Return the check of cells to predict against the fit; None for a user's transformer."""
-    columns = data.columns
-    if isinstance(fitted.features, AdditiveBins):
+    columns, features = data.columns, fitted.features
+    if not isinstance(columns.schema, Columns):
+        return None
+    if isinstance(features, AdditiveBins):
         reference = fitted.reference
         assert reference is not None
         means = reference.means(np.ones((len(reference.weights), 1))).ravel()
-        return UnknownCells.of_features(fitted.features, means, columns.ranges)
-    if isinstance(fitted.features, TransformedRows):
-        return None
-    assert columns.X_public is not None
-    return UnknownCells.of_public(
-        columns.given, columns.categories, columns.X_public, columns.ranges
-    )
+    else:
+        assert columns.X_public is not None
+        features = nullable_bins(public_bins(columns.given, 1, columns.categories))
+        means = features.transform(columns.X_public).mean(axis=0)
+    return cells_of_features(columns.schema, features, means, columns.ranges)

@@ -21,7 +21,7 @@ _EXPLAINED = 0.8
 _CLEAR_SIGNAL = 6.0
 #: Share of public rows with other categories, above which sums of the public ones may be noise.
 _MOST_OTHERS = 0.5
-#: Public categories hardly occur if fewer rows have one than this share of all other rows.
+#: Public categories, or cells, hardly occur if fewer rows have one than this share of all others.
 _FEW_PUBLIC = 0.1
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
@@ -55,6 +55,11 @@ def warn_failed_fit(
         absent = _absent_columns(features, public, counts, sigma)
         if absent:
             signs.append(f"next to no private row has a public category of {', '.join(absent)}")
+        if empty := _empty_columns(features, public, counts, sigma):
+            signs.append(
+                f"next to no private row has a cell of {', '.join(empty)} that can be read, and "
+                "public rows have some"
+            )
     energies = [float((residual[: len(residuals[0])] ** 2).sum()) for residual in residuals]
     if len(energies) > 1:
         # The residuals of a row have a length of at most 1: so large is the sampling error.
@@ -149,3 +154,21 @@ def _absent_columns(
         if most_public < _FEW_PUBLIC * (float(other) - _CLEAR_SIGNAL * sigma):
             absent.append(repr(column.name))
     return absent
+
+
+def _empty_columns(
+    features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
+) -> list[str]:
+    """Return the columns that few private rows have, compared with public rows."""
+    if public is None:
+        return []
+    shares = np.asarray(public.sum(axis=0)).ravel() / public.shape[0]
+    empty = []
+    for column, place in zip(features.columns, features.places, strict=True):
+        public_missing = float(shares[place][column.n_values :].sum())
+        present, missing = np.split(counts[place], [column.n_values])
+        most_present = float(present.sum()) + _CLEAR_SIGNAL * sigma * len(present) ** 0.5
+        ratio = min((1 - public_missing) / max(public_missing, 0.5), 1.0)
+        if most_present < _FEW_PUBLIC * ratio * (float(missing.sum()) - _CLEAR_SIGNAL * sigma):
+            empty.append(repr(column.name))
+    return empty

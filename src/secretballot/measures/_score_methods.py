@@ -14,10 +14,10 @@ from secretballot._base._sklearn_compat import ShortParameterErrors, _num_sample
 from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
 from secretballot.measures._scored_rows import CellCounts, PartScores, ScoredRows, TableScores
+from secretballot.tables._columns import Header
 from secretballot.tables._frames import check_table
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers, RowCalls
 from secretballot.tables._rowwise_check import check_rows_per_call
 from secretballot.tables._table_checks import check_row_order, order_labels, warn_repeated_rows
@@ -34,7 +34,7 @@ _SEED_KEY = 0x5C0E
 class PrivatePredictor(NamedTuple):
     """Predictions for private rows, each from its own row alone."""
 
-    schema: RowSchema  # by which private rows are read
+    schema: Header  # by which private rows are read
     #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any

@@ -331,7 +331,7 @@ def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
     for index, cell in enumerate(cells):
         if is_missing(cell):
             continue
-        if isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64):
+        if _is_plain_number(cell):
             number = _number(cell)
             days[index] = number if np.isfinite(number) else np.nan
             continue
@@ -370,18 +370,24 @@ def range_text(low: float, high: float, text: NumberText | None = None) -> str:
 
 
 def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none."""
+    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none.
+
+    Numbers are days, as in `read_days`.
+    """
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if getattr(values, "dtype", None) == dtype:
         return np.array(values)
     cells = column_cells(values)
     out = np.full(len(cells), np.datetime64("NaT") if dtype.kind == "M" else "NaT", dtype=dtype)
-    for index, cell in enumerate(cells if cells.dtype.kind == "O" else ()):
+    for index, cell in enumerate(cells):
         if is_missing(cell):
             continue
         try:
-            exact = _time(cell) if dtype.kind == "M" else _duration(cell)
+            if _is_plain_number(cell):
+                exact = _of_days(_number(cell), dtype.kind)
+            else:
+                exact = _time(cell) if dtype.kind == "M" else _duration(cell)
             cast = exact.astype(dtype)
             # A cast beyond the range of the unit gives another time.
             if cast.astype(f"{dtype.kind}8[D]") == exact.astype(f"{dtype.kind}8[D]"):
@@ -389,6 +395,17 @@ def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         except Exception:  # no time, or one out of range
             continue
     return out
+
+
+def _is_plain_number(cell: object) -> bool:
+    return isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64)
+
+
+def _of_days(days: float, letter: str) -> Any:
+    """Return the time, or duration, of a number of days, to a microsecond."""
+    full_days = np.floor(days)
+    rest = np.timedelta64(round((days - full_days) * 86_400_000_000), "us")
+    return np.array(int(full_days)).astype(f"{letter}8[D]") + rest
 
 
 def _time(cell: Any) -> Any:

@@ -25,8 +25,7 @@ from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
-from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._columns import Column
 from secretballot.tables._fit_checks import price_of_all
 from secretballot.tables._frames import sparse_columns
 from secretballot.tables._people import People
@@ -67,9 +66,6 @@ _BALLOT_KEYS = ("people", "individualization")
 MOST_BUDGET_SHARE = 0.01
 #: Share of the budget that is left unspent for rounding.
 _ROUNDING_SHARE = 1e-6
-#: Largest share of public cells that occur once in a column of categories: the probability of a new
-#: category in a new row (Good and Turing).
-_NEW_CATEGORY_SHARE = 0.25
 #: Most columns that are compared; of more, such as an image's, evenly spaced ones are.
 _MOST_COLUMNS = 2_000
 
@@ -294,10 +290,9 @@ def cells_outside(
     schema, declared = RowSchema.without_sample(X_public), categories or {}
     if not schema.shape:
         return
-    columns = schema.columns
-    if schema.container == "numbers":
-        columns *= math.prod(schema.shape)
-    positions = np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist()
+    positions = np.unique(
+        np.linspace(0, math.prod(schema.shape) - 1, _MOST_COLUMNS, dtype=int)
+    ).tolist()
     tables: list[Iterable[ArrayLike]] = []
     for table in (X, X_public):
         if issparse(table):
@@ -305,32 +300,8 @@ def cells_outside(
         else:
             tables.append(map(schema.match_columns(table).__getitem__, positions))
     for index, private, public in zip(positions, *tables, strict=True):
-        column = columns[index]
-        name = index if column.name is None else column.name
+        name = index if schema.container == "numbers" else schema.columns[index].name
         if chosen is not None and name not in chosen:
             continue
-        yield name, _outside(column, private, public, declared.get(name))
-
-
-def _outside(
-    column: ColumnSchema, private: ArrayLike, public: ArrayLike, declared: Sequence[Hashable] | None
-) -> NDArray[np.bool_]:
-    missing, unknown = missing_cells(private), missing_cells(public)
-    if unknown.all() and declared is None:
-        return ~missing
-    if column.kind in ("number", "boolean", "time", "duration") and declared is None:
-        cells, shown = column.plain(private), column.plain(public)
-        shown = shown[~column.missing(shown)]
-        if not len(shown):  # they are infinite, or don't fit their type
-            return ~missing
-        # A misfit is NaN, which fails both comparisons.
-        outside = ~((cells >= shown.min()) & (cells <= shown.max()))
-    else:
-        shown = read_texts(public)[~unknown]
-        if declared is None:
-            _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
-            if (counts == 1).sum() / max(len(shown), 1) > _NEW_CATEGORY_SHARE:
-                return np.zeros(len(missing), dtype=bool)  # free text, or names
-        public_texts = {*shown, *map(cell_text, declared or [])}
-        outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
-    return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
+        column = Column.of(name, public, declared.get(name))
+        yield name, column.outside(column.read(private))
