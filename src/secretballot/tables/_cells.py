@@ -23,6 +23,8 @@ NumberText = Callable[[float], str]
 #: Longest text of a cell that is not a text itself, such as a list.
 _LONGEST_TEXT = 1000
 
+#: Microseconds of a day.
+_MICROSECONDS = 86_400_000_000
 #: Kinds of NumPy types that hold real numbers.
 _REAL = "biuf"
 
@@ -384,10 +386,7 @@ def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         if is_missing(cell):
             continue
         try:
-            if _is_plain_number(cell):
-                exact = _of_days(_number(cell), dtype.kind)
-            else:
-                exact = _time(cell) if dtype.kind == "M" else _duration(cell)
+            exact = _time(cell) if dtype.kind == "M" else _duration(cell)
             cast = exact.astype(dtype)
             # A cast beyond the range of the unit gives another time.
             if cast.astype(f"{dtype.kind}8[D]") == exact.astype(f"{dtype.kind}8[D]"):
@@ -401,16 +400,11 @@ def _is_plain_number(cell: object) -> bool:
     return isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64)
 
 
-def _of_days(days: float, letter: str) -> Any:
-    """Return the time, or duration, of a number of days, to a microsecond."""
-    full_days = np.floor(days)
-    rest = np.timedelta64(round((days - full_days) * 86_400_000_000), "us")
-    return np.array(int(full_days)).astype(f"{letter}8[D]") + rest
-
-
 def _time(cell: Any) -> Any:
     if isinstance(cell, np.datetime64):
         return cell
+    if _is_plain_number(cell):
+        return np.datetime64(0, "us") + _duration(cell)
     if isinstance(cell, str):
         cell = datetime.datetime.fromisoformat(cell)
     if getattr(cell, "tzinfo", None) is not None:
@@ -420,6 +414,8 @@ def _time(cell: Any) -> Any:
 
 
 def _duration(cell: Any) -> Any:
+    if _is_plain_number(cell):
+        return np.timedelta64(round(_number(cell) * _MICROSECONDS), "us")
     if isinstance(cell, np.timedelta64):
         return cell
     if not isinstance(cell, datetime.timedelta):
