@@ -32,7 +32,6 @@ from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import PrivateSums
 from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
 from secretballot.linear._settings import Settings
-from secretballot.linear._unknown_cells import cells_of_features
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._columns import Columns
 from secretballot.tables._fit_checks import warn_settings
@@ -315,4 +314,21 @@ def _known_cells(data: FitInput, fitted: FittedRounds) -> CellCheck | None:
         assert columns.X_public is not None
         features = nullable_bins(public_bins(columns.given, 1, columns.categories))
         means = features.transform(columns.X_public).mean(axis=0)
-    return cells_of_features(columns.schema, features, means, columns.ranges)
+    readers, ranges = columns.schema.columns, columns.ranges
+    expected, known = np.zeros((2, len(readers))), {}
+    for at, (column, place) in enumerate(zip(features.columns, features.places, strict=True)):
+        expected[0, at] = means[place][column.n_values :].sum()
+        if column.other_code is not None:
+            expected[1, at] = means[place][column.other_code]
+            codes, _ = column.entries(np.append(np.arange(len(readers[at].texts)), -1))
+            labels = column.labels()[: column.other_code]
+            known[at] = codes[:, 0] != column.other_code, labels
+    return CellCheck(
+        columns.schema,
+        expected,
+        np.array([ranges.get(name, (np.nan, np.nan)) for name in columns.names]).T,
+        known,
+        far_words="The model has learned nothing there. Give columns in the units of the fit, and "
+        "missing cells as NaN",
+        hint=" (columns_ shows how the model reads each)",
+    )

@@ -52,10 +52,10 @@ def warn_failed_fit(
     if not posterior.coefficients[1:].any():
         signs.append("all coefficients are 0, so that all rows are predicted alike")
     if isinstance(features, AdditiveBins) and counts is not None:
-        absent = _absent_columns(features, public, counts, sigma)
+        absent, empty = _absent_columns(features, public, counts, sigma)
         if absent:
             signs.append(f"next to no private row has a public category of {', '.join(absent)}")
-        if empty := _empty_columns(features, public, counts, sigma):
+        if empty:
             signs.append(
                 f"next to no private row has a cell of {', '.join(empty)} that can be read, and "
                 "public rows have some"
@@ -137,38 +137,29 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
 
 def _absent_columns(
     features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
-) -> list[str]:
-    """Return the columns in which few private rows have a public category, whatever the noise.
+) -> tuple[list[str], list[str]]:
+    """Return the columns in which few private rows have a public category, and any cell.
 
-    Columns in which most public rows have others too are left out.
+    Noise does not explain it. Columns in which most public rows have other categories are left out,
+    and those that public rows lack as well.
     """
-    absent = []
+    absent, empty = [], []
     shares = None if public is None else np.asarray(public.sum(axis=0)).ravel() / public.shape[0]
+
+    def are_few(people: Floats, others: float, share: float = _FEW_PUBLIC) -> bool:
+        most = float(people.sum()) + _CLEAR_SIGNAL * sigma * len(people) ** 0.5
+        return most < share * (others - _CLEAR_SIGNAL * sigma)
+
     for column, place in zip(features.columns, features.places, strict=True):
-        if not column.other_code:
+        values, missing = np.split(counts[place], [column.n_values])
+        if shares is not None:
+            missing_share = float(shares[place][column.n_values :].sum())
+            ratio = (1 - missing_share) / max(missing_share, 0.5)
+            if are_few(values, float(missing.sum()), _FEW_PUBLIC * min(ratio, 1.0)):
+                empty.append(repr(column.name))
+        code = column.other_code
+        if not code or (shares is not None and shares[place][code] > _MOST_OTHERS):
             continue
-        if shares is not None and shares[place][column.other_code] > _MOST_OTHERS:
-            continue
-        public_counts, other = counts[place][: column.other_code], counts[place][column.other_code]
-        most_public = float(public_counts.sum()) + _CLEAR_SIGNAL * sigma * len(public_counts) ** 0.5
-        if most_public < _FEW_PUBLIC * (float(other) - _CLEAR_SIGNAL * sigma):
+        if are_few(values[:code], float(values[code])):
             absent.append(repr(column.name))
-    return absent
-
-
-def _empty_columns(
-    features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
-) -> list[str]:
-    """Return the columns that few private rows have, compared with public rows."""
-    if public is None:
-        return []
-    shares = np.asarray(public.sum(axis=0)).ravel() / public.shape[0]
-    empty = []
-    for column, place in zip(features.columns, features.places, strict=True):
-        public_missing = float(shares[place][column.n_values :].sum())
-        present, missing = np.split(counts[place], [column.n_values])
-        most_present = float(present.sum()) + _CLEAR_SIGNAL * sigma * len(present) ** 0.5
-        ratio = min((1 - public_missing) / max(public_missing, 0.5), 1.0)
-        if most_present < _FEW_PUBLIC * ratio * (float(missing.sum()) - _CLEAR_SIGNAL * sigma):
-            empty.append(repr(column.name))
-    return empty
+    return absent, empty

@@ -42,11 +42,8 @@ from secretballot.linear._fit_plan import plan_linear_fit, price_linear_fit
 from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods, fitted_rows
 from secretballot.measures._score_methods import PrivatePredictor
-from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
-from secretballot.tables._columns import Columns
 from secretballot.tables._fit_checks import CopiedMixin, check_copy
-from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._public_data import PublicData
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema
@@ -316,7 +313,7 @@ class LinearModel(
 
     def _table_scores(self, table: ArrayLike, features: Features) -> Floats:
         if self._known_cells is not None:
-            self._known_cells.warn(np.asarray(table))
+            self._known_cells.warn_read(np.asarray(table))
         design = Design(features)
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
         return design.rowwise_decision(coefficients.T, np.atleast_1d(self.intercept_))
@@ -334,10 +331,7 @@ class LinearModel(
             assert isinstance(self._row_schema, RowSchema)
             features = self._public_features.with_calls(self._row_schema, rows_per_call)
             public._public_features, calls = features, features.calls
-        cells, schema, known = None, self._row_schema, self._known_cells
-        if known is not None:
-            cells = CellCounts(partial(_count_cells, schema, known), known.warn_counts)
-        return PrivatePredictor(schema, public._answer_private, calls, cells)
+        return PrivatePredictor(self._row_schema, public._answer_private, calls, self._known_cells)
 
     def _answer_private(self, table: ArrayLike) -> RowAnswers:
         """Predict private rows, each from its own cells."""
@@ -347,7 +341,3 @@ class LinearModel(
             features = self._public_features.transform_private(table)
             failed = np.zeros(features.shape[0], dtype=bool)
         return RowAnswers(self._predict_scores(self._table_scores(table, features)), failed)
-
-
-def _count_cells(schema: Columns | RowSchema, known: CellCheck, X: ArrayLike) -> Floats:
-    return known.count(schema.read(X).table)

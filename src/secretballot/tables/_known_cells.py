@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,32 +38,90 @@ _FALSE_ALARM = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class CellCheck:
-    """Comparison of cells, as `Columns` reads them, with those that a fit knows."""
+    """Comparison of the cells of rows with those that a fit knows."""
 
-    names: Sequence[Hashable]
+    columns: Columns
     expected: Floats  # (2, n_columns): share of missing cells, and of unknown ones, in the fit
-    low: Floats  # (n_columns,): ranges of numbers; NaN without one
-    high: Floats
-    is_date: Sequence[bool]
-    known: Mapping[int, NDArray[np.bool_]]  # by position: known codes of categories, and of others
-    labels: Mapping[int, Sequence[str]]  # by position: some of these categories
-    far_words: str  # explanation of numbers out of range, and the remedy
+    ranges: Floats  # (2, n_columns): least and largest number; NaN without a range
+    # By the position of a column: its known categories, by their codes, and those to show.
+    known: Mapping[int, tuple[NDArray[np.bool_], Sequence[str]]]
+    far_words: str = (  # explanation of numbers out of range, and the remedy
+        "The public rows of the fit show nothing there. Give columns in the units of the fit, and "
+        "missing cells as NaN"
+    )
     hint: str = ""  # where to see how columns are read
 
-    def count(self, table: Floats) -> Floats:
+    @classmethod
+    def of(
+        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
+    ) -> CellCheck:
+        """Compare with public rows, and declared categories."""
+        columns = Columns.of(X_public, categories)
+        table = columns.read(X_public, "X_public").table
+        # Probability that half of new rows are out of the range of n rows from the same
+        # distribution: that of at most one head in n throws of a fair coin.
+        few = table.shape[1] * binom.cdf(1, np.isfinite(table).sum(axis=0), 0.5) > _FALSE_ALARM
+        few |= [column.kind not in ("number", "time") for column in columns.columns]
+        ranges = np.array([(column.low, column.high) for column in columns.columns]).T
+        expected = np.stack([np.isnan(table).mean(axis=0), np.zeros(table.shape[1])])
+        known = {}
+        for at, column in enumerate(columns.columns):
+            if not column.is_number:
+                codes = table[table[:, at] >= 0, at].astype(np.intp)
+                rows = np.bincount(codes, minlength=len(column.texts))
+                frequent = np.argsort(-rows, kind="stable")[:_MOST_LABELS]
+                # Names and free text are always new.
+                mask = np.append(np.ones(len(rows), dtype=bool), column.is_free)
+                known[at] = mask, [column.texts[code] for code in frequent]
+        return cls(columns, expected, np.where(few, np.nan, ranges), known)
+
+    def named_like(self, X: ArrayLike) -> CellCheck:
+        return replace(self, columns=self.columns.named_like(X))
+
+    def count(self, X: ArrayLike) -> Floats:
         """Count rows, and missing, unknown and far cells of each column, to add up parts."""
+        n_rows = _num_samples(X)
+        if n_rows <= _BLOCK_ROWS:
+            return self._count(self.columns.read(X).table)
+        blocks = np.array_split(np.arange(n_rows), -(-n_rows // _BLOCK_ROWS))
+        return np.sum([self.count(_safe_indexing(X, rows)) for rows in blocks], axis=0)
+
+    def _count(self, table: Floats) -> Floats:
         missing, unknown = np.isnan(table), np.isinf(table)
-        far = ((table < self.low) | (table > self.high)) & ~unknown
-        for at, known in self.known.items():
+        far = ((table < self.ranges[0]) | (table > self.ranges[1])) & ~unknown
+        for at, (known, _) in self.known.items():
             codes = np.where(missing[:, at], -1, table[:, at]).astype(np.intp)
             unknown[:, at] = ~known[codes] & ~missing[:, at]
         counts = [mask.sum(axis=0, dtype=np.float64) for mask in (missing, unknown, far)]
         return np.concatenate([[len(table)], *counts])
 
-    def warn(self, table: Floats) -> None:
-        """Warn as `warn_counts` does, by some of the rows."""
+    def warn_read(self, table: Floats) -> None:
+        """Warn as `warn_counts` does, by some of the rows, as they are read."""
         if len(table) >= FEWEST_ROWS:
-            self.warn_counts(self.count(table[_spaced(len(table))]))
+            self.warn_counts(self._count(table[_spaced(len(table))]))
+
+    def warn(self, X: Any) -> None:
+        """Warn of a table with these columns, by some of its rows; of another one of nothing."""
+        if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
+            return  # the estimator has an error for rows of several lengths
+        if not container_kind(X) or issparse(X) or row_shape(X) != self.columns.shape:
+            return
+        names, n_rows = column_names(X), _num_samples(X)
+        if None not in (names, self.columns.names) and names != self.columns.names:
+            return
+        if n_rows >= FEWEST_ROWS:
+            self.warn_counts(self.count(_safe_indexing(X, _spaced(n_rows))))
+
+    def are_texts_for_numbers(self, X: ArrayLike) -> bool:
+        """Return True if a column of public numbers has other cells in X, such as texts."""
+        if container_kind(X) in ("", "numbers"):
+            return False
+        columns = zip(self.columns.columns, self.columns.match_columns(X), strict=True)
+        return any(
+            bool(np.isinf(column.read(values)).any())
+            for column, values in columns
+            if column.kind in ("number", "boolean") and column_cells(values).dtype.kind == "O"
+        )
 
     def warn_counts(self, counts: Floats) -> None:
         """Warn of columns most of whose cells are unknown or out of range, by counts of rows."""
@@ -72,19 +130,20 @@ class CellCheck:
         missing, unknown, far = np.split(counts[1:] / counts[0], 3)
         shown = []
         for at in np.flatnonzero(far > _MOST_SHARE).tolist():
-            text = date_text if self.is_date[at] else None
-            public_range = range_text(float(self.low[at]), float(self.high[at]), text)
-            shown.append(f"{self.names[at]!r} ({percent(far[at])} out of {public_range})")
+            text = date_text if self.columns.columns[at].kind == "time" else None
+            low, high = self.ranges[:, at].tolist()
+            public_range = range_text(low, high, text)
+            shown.append(f"{self._name(at)} ({percent(far[at])} out of {public_range})")
         if shown:
             warn(
                 "most numbers of X are out of the range of the public rows, or the declared "
-                f"bounds, in {_shorten(shown)}. {self.far_words} If X is private, so is this "
-                "warning."
+                f"bounds, in {_shorten(shown)}. {self.far_words}{self.hint}. If X is private, so "
+                "is this warning."
             )
         lost, expected = missing + unknown, self.expected.sum(axis=0)
         is_lost = (lost > _MOST_SHARE) & (expected < _FEW)
         shown = [
-            f"{self.names[at]!r} ({percent(lost[at])}, against {percent(expected[at])} in the "
+            f"{self._name(at)} ({percent(lost[at])}, against {percent(expected[at])} in the "
             f"fit{self._known(at)})"
             for at in np.flatnonzero(is_lost | self._are_unknown(counts, _MOST_SHARE)).tolist()
         ]
@@ -100,7 +159,7 @@ class CellCheck:
         """Raise ValueError if nearly all cells of a column that are there are unknown."""
         for at in np.flatnonzero(self._are_unknown(counts, _NEARLY_ALL)).tolist():
             raise ValueError(
-                f"nearly all cells of the column {self.names[at]!r} can't be read, or are none of "
+                f"nearly all cells of the column {self._name(at)} can't be read, or are none of "
                 f"the model's categories{self._known(at)}: all such rows would be answered alike. "
                 f"Nothing was released or spent. Spell, code and convert columns as for the fit"
                 f"{remedy}. {NOT_FOR_PUBLICATION}"
@@ -113,8 +172,11 @@ class CellCheck:
         few = self.expected[1] < _FEW * (1 - self.expected[0])
         return np.asarray((unknown > share * present) & (present >= FEWEST_ROWS) & few)
 
+    def _name(self, position: int) -> str:
+        return repr((self.columns.names or [each.name for each in self.columns.columns])[position])
+
     def _known(self, position: int) -> str:
-        labels = self.labels.get(position, ())[:_MOST_LABELS]
+        labels = self.known.get(position, ((), ()))[1][:_MOST_LABELS]
         return f"; it knows {', '.join(map(repr, labels))}" if labels else ""
 
 
@@ -126,82 +188,3 @@ def _shorten(columns: list[str]) -> str:
     """Join the columns that a warning names, and the number of the others."""
     n_more = len(columns) - _MOST_WARNED
     return ", ".join([*columns[:_MOST_WARNED], *([f"and {n_more} more"] if n_more > 0 else [])])
-
-
-@dataclass(frozen=True, eq=False)
-class PublicCells:
-    """Columns of public rows, and the check of other rows against their cells."""
-
-    columns: Columns
-    check: CellCheck
-
-    @classmethod
-    def of(
-        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
-    ) -> PublicCells:
-        columns = Columns.of(X_public, categories)
-        table = columns.read(X_public, "X_public").table
-        n_known = np.isfinite(table).sum(axis=0)
-        # Probability that half of new rows are out of the range of n rows from the same
-        # distribution: that of at most one head in n throws of a fair coin.
-        few = table.shape[1] * binom.cdf(1, n_known, 0.5) > _FALSE_ALARM
-        few |= [column.kind not in ("number", "time") for column in columns.columns]
-        ends = np.array([(column.low, column.high) for column in columns.columns])
-        expected = np.stack([np.isnan(table).mean(axis=0), np.zeros(table.shape[1])])
-        known, labels = {}, {}
-        for at, column in enumerate(columns.columns):
-            if column.is_number:
-                continue
-            n_texts = len(column.texts)
-            # Names and free text are always new.
-            known[at] = np.append(np.ones(n_texts, dtype=bool), column.is_free)
-            codes = table[:, at][np.isfinite(table[:, at])].astype(np.intp)
-            rows = np.bincount(codes[codes >= 0], minlength=n_texts)
-            labels[at] = [column.texts[code] for code in np.argsort(-rows, kind="stable")]
-        check = CellCheck(
-            names=[column.name for column in columns.columns],
-            expected=expected,
-            low=np.where(few, np.nan, ends[:, 0]),
-            high=np.where(few, np.nan, ends[:, 1]),
-            is_date=[column.kind == "time" for column in columns.columns],
-            known=known,
-            labels=labels,
-            far_words="The public rows of the fit show nothing there. Give columns in the units of "
-            "the fit, and missing cells as NaN.",
-        )
-        return cls(columns, check)
-
-    def count(self, X: ArrayLike) -> Floats:
-        """Count as `CellCheck.count`, in blocks of rows, each cell by itself."""
-        n_rows = _num_samples(X)
-        if n_rows <= _BLOCK_ROWS:
-            return self.check.count(self.columns.read(X).table)
-        blocks = np.array_split(np.arange(n_rows), -(-n_rows // _BLOCK_ROWS))
-        return np.sum([self.count(_safe_indexing(X, rows)) for rows in blocks], axis=0)
-
-    def named_like(self, X: ArrayLike) -> PublicCells:
-        columns = self.columns.named_like(X)
-        names = self.check.names if columns.names is None else columns.names
-        return PublicCells(columns, replace(self.check, names=names))
-
-    def are_texts_for_numbers(self, X: ArrayLike) -> bool:
-        """Return True if a column of public numbers has other cells in X, such as texts."""
-        return container_kind(X) not in ("", "numbers") and any(
-            bool(np.isinf(column.read(values)).any())
-            for column, values in zip(
-                self.columns.columns, self.columns.match_columns(X), strict=True
-            )
-            if column.kind in ("number", "boolean") and column_cells(values).dtype.kind == "O"
-        )
-
-    def warn(self, X: Any) -> None:
-        """Warn of a table with these columns, by some of its rows; of another one of nothing."""
-        if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
-            return  # the estimator has an error for rows of several lengths
-        if not container_kind(X) or issparse(X) or row_shape(X) != self.columns.shape:
-            return
-        names, n_rows = column_names(X), _num_samples(X)
-        if None not in (names, self.columns.names) and names != self.columns.names:
-            return
-        if n_rows >= FEWEST_ROWS:
-            self.check.warn_counts(self.count(_safe_indexing(X, _spaced(n_rows))))

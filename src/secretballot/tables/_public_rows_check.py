@@ -25,11 +25,16 @@ from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._columns import Column
+from secretballot.tables._columns import Column, Header
 from secretballot.tables._fit_checks import price_of_all
-from secretballot.tables._frames import sparse_columns
+from secretballot.tables._frames import (
+    column_names,
+    container_kind,
+    public_table,
+    sparse_columns,
+)
 from secretballot.tables._people import People
-from secretballot.tables._row_schema import TARGETS, RowSchema
+from secretballot.tables._row_schema import TARGETS
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
@@ -287,21 +292,20 @@ def cells_outside(
     whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
     depends on that row and on public rows alone.
     """
-    schema, declared = RowSchema.without_sample(X_public), categories or {}
-    if not schema.shape:
+    if container_kind(X_public) in ("", "column", "list"):
         return
-    positions = np.unique(
-        np.linspace(0, math.prod(schema.shape) - 1, _MOST_COLUMNS, dtype=int)
-    ).tolist()
+    shown: ArrayLike = public_table(X_public, "X_public")
+    header = Header(column_names(shown), np.shape(shown)[1:])
+    names = header.names or range(math.prod(header.shape))
+    positions = np.unique(np.linspace(0, len(names) - 1, _MOST_COLUMNS, dtype=int)).tolist()
     tables: list[Iterable[ArrayLike]] = []
-    for table in (X, X_public):
+    for table in (X, shown):
         if issparse(table):
             tables.append(sparse_columns(table, positions))
         else:
-            tables.append(map(schema.match_columns(table).__getitem__, positions))
+            tables.append(map(header.match_columns(table).__getitem__, positions))
     for index, private, public in zip(positions, *tables, strict=True):
-        name = index if schema.container == "numbers" else schema.columns[index].name
-        if chosen is not None and name not in chosen:
-            continue
-        column = Column.of(name, public, declared.get(name))
-        yield name, column.outside(column.read(private))
+        name = names[index]
+        if chosen is None or name in chosen:
+            column = Column.of(name, public, (categories or {}).get(name))
+            yield name, column.outside(column.read(private))

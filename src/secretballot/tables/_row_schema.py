@@ -27,7 +27,7 @@ from secretballot.tables._frames import (
     public_table,
     row_shape,
 )
-from secretballot.tables._known_cells import PublicCells
+from secretballot.tables._known_cells import CellCheck
 
 #: Largest numbers of rows and of cells of a sample.
 _SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
@@ -50,45 +50,40 @@ class RowSchema(Header):
     columns: tuple[ColumnSchema, ...] = ()  # one for all columns of an array of numbers
     container: str = ""  # "pandas", "polars", "objects", "numbers", "column", "list"; "": as it is
     sample: Any = None  # of the public rows, as read
-    cells: PublicCells | None = None  # of the public rows, for warnings
+    cells: CellCheck | None = None  # against those of the public rows
 
     @classmethod
     def of(
         cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
     ) -> RowSchema:
         """Describe public rows; declared categories are public, whether rows show them or not."""
-        schema = cls.without_sample(X_public, categories)
-        return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
-
-    @classmethod
-    def without_sample(
-        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
-    ) -> RowSchema:
         check_table(X_public, "X_public", one_dimension=True)
         container = container_kind(X_public)
         if not container:
-            return cls(None, ())
+            return cls(None, (), sample=_sample(X_public, ()))
         if container in ("column", "list"):
-            return cls(None, (), columns=(ColumnSchema.of(0, X_public),), container=container)
-        table = public_table(X_public, "X_public")
-        names = column_names(table)
-        if container == "numbers":
-            columns = [ColumnSchema.of_numbers(table)]
+            schema = cls(None, (), columns=(ColumnSchema.of(0, X_public),), container=container)
         else:
-            keys = list(range(table.shape[1]) if names is None else names)
-            columns = [
-                ColumnSchema.of(name, values, (categories or {}).get(name))
-                for name, values in zip(keys, columns_of(table), strict=True)
-            ]
-        return cls(names, table.shape[1:], columns=tuple(columns), container=container)
+            table = public_table(X_public, "X_public")
+            names = column_names(table)
+            if container == "numbers":
+                columns = [ColumnSchema.of_numbers(table)]
+            else:
+                keys = list(range(table.shape[1]) if names is None else names)
+                columns = [
+                    ColumnSchema.of(name, values, (categories or {}).get(name))
+                    for name, values in zip(keys, columns_of(table), strict=True)
+                ]
+            schema = cls(names, table.shape[1:], columns=tuple(columns), container=container)
+        return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
     def with_cells(
         self, X_public: Any, categories: Mapping[Any, Sequence[Any]] | None = None
     ) -> RowSchema:
-        """Add what cells of public rows are, so that rows with others are warned of."""
+        """Add the check of other rows against the cells of public ones."""
         if not self.container or len(self.shape) != 1 or issparse(X_public):
             return self
-        return replace(self, cells=PublicCells.of(X_public, categories))
+        return replace(self, cells=CellCheck.of(X_public, categories))
 
     def named_like(self, X: ArrayLike) -> RowSchema:
         cells = None if self.cells is None else self.cells.named_like(X)
@@ -138,8 +133,8 @@ class RowSchema(Header):
         if warns and self.cells is not None:
             counts = self.cells.count(X)
             if refusal is not None:
-                self.cells.check.refuse(counts, refusal)
-            self.cells.check.warn_counts(counts)
+                self.cells.refuse(counts, refusal)
+            self.cells.warn_counts(counts)
         if self.names is None and len(self.shape) == 1:
             check_names((), X, "X")
         if not self.shape and self.container and self.columns[0].kind == "text":

@@ -19,7 +19,7 @@ from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
 from secretballot.tables._frames import NAMES_DIFFER, column_remedies
-from secretballot.tables._known_cells import PublicCells
+from secretballot.tables._known_cells import CellCheck
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", NAMES_DIFFER)
@@ -69,7 +69,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     """
 
     #: Cells of public rows: predictions warn of others.
-    _cells: PublicCells | None = None
+    _cells: CellCheck | None = None
 
     def __init__(self, estimator: Any, classes: Classes, privacy: dict[str, Any]) -> None:
         self.estimator = estimator

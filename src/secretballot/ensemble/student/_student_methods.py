@@ -20,7 +20,6 @@ from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.measures._score_methods import NO_LABELS, PrivatePredictor
-from secretballot.measures._scored_rows import CellCounts
 from secretballot.tables._row_independence import check_row_independence
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls
@@ -123,10 +122,7 @@ class StudentMethods:
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
             calls_by_size[rows_per_call] = calls
-        known, cells = schema.cells, None
-        if known is not None:
-            cells = CellCounts(known.count, known.check.warn_counts)
-        return PrivatePredictor(schema, calls, calls, cells, warns=True)
+        return PrivatePredictor(schema, calls, calls, schema.cells, warns=True)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
