@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import binom
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent
 from secretballot.tables._cells import column_cells, date_text, range_text
@@ -156,13 +156,13 @@ class CellCheck:
             )
 
     def refuse(self, counts: Floats, remedy: str) -> None:
-        """Raise ValueError if nearly all cells of a column that are there are unknown."""
+        """Raise ValueError if nearly all present cells of a column of public rows are unknown."""
         for at in np.flatnonzero(self._are_unknown(counts, _NEARLY_ALL)).tolist():
             raise ValueError(
                 f"nearly all cells of the column {self._name(at)} can't be read, or are none of "
                 f"the model's categories{self._known(at)}: all such rows would be answered alike. "
-                f"Nothing was released or spent. Spell, code and convert columns as for the fit"
-                f"{remedy}. {NOT_FOR_PUBLICATION}"
+                "Nothing was released or spent. Spell, code and convert columns as for the fit"
+                f"{remedy}."
             )
 
     def _are_unknown(self, counts: Floats, share: float) -> NDArray[np.bool_]:

@@ -139,12 +139,8 @@ def test_dates_may_be_days_as_in_linear_models():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(ROWS))
-    np.testing.assert_array_equal(
-        model.score_private(
-            ROWS.assign(since=days), Y[:100], owners=np.arange(100), share=0.01
-        ).accuracy
-        > 0.5,
-        True,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="most")
+        model.score_private(ROWS.assign(since=days), Y[:100], owners=np.arange(100), share=0.01)
     periods = ROWS[["age"]].assign(since=ROWS["since"].dt.to_period("D"))
     assert TableEncoder().fit(periods).left_out_ == []
