@@ -7,24 +7,33 @@ import pytest
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import KernelFeatures
+from secretballot.tables._columns import Columns
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 
 
-def table(n_rows, seed=0):
+def raw_table(n_rows, seed=0):
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n_rows, 3)) * [1, 50, 1e-4]
     return pd.DataFrame(numbers, columns=list("abc")).assign(d=rng.choice(["x", "y", "z"], n_rows))
 
 
+COLUMNS = Columns.of(raw_table(500))
+
+
+def table(n_rows, seed=0):
+    """Return rows as they are read."""
+    return COLUMNS.read(raw_table(n_rows, seed)).table
+
+
 @pytest.fixture(scope="module")
 def features():
-    return KernelFeatures(public_columns(table(500), {}), {})
+    return KernelFeatures(public_columns(raw_table(500), {}), {})
 
 
 def test_inner_products_approximate_a_gaussian_kernel(features):
     X = table(40, seed=1)
-    scaled = features._scaling.transform_columns([X[name] for name in X])
+    scaled = features._scaling.transform_columns(list(X.T))
     cosines = features._cosines(scaled)
     squares = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
     errors = cosines @ cosines.T - np.exp(-squares / (2 * 4))
@@ -34,7 +43,7 @@ def test_inner_products_approximate_a_gaussian_kernel(features):
 
 def test_features_of_a_row_do_not_depend_on_other_rows(features):
     X = table(257, seed=2)
-    X.loc[3, ["a", "b"]] = [np.nan, 1e300]
+    X[3, :2] = [np.nan, 1e300]
     together = features.transform_private(X)
     assert np.isfinite(together).all()
     assert (np.linalg.norm(together, axis=1) <= features.norm * (1 + 1e-12)).all()

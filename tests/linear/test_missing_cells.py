@@ -15,6 +15,7 @@ from secretballot.linear._additive_bins import AdditiveBins, nullable_bins
 from secretballot.linear._column_bins import CategoryBins, NumberBins, NumberKnots
 from secretballot.linear._design import PriorGroup
 from secretballot.linear._posterior import centred_variances
+from secretballot.tables._columns import Column
 
 pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 
@@ -32,7 +33,9 @@ def columns():
 
 @pytest.mark.parametrize("column", columns(), ids=lambda column: column.name)
 def test_a_missing_cell_has_one_feature_with_all_the_weight(column):
-    cells = np.array(HOLES["b" if column.name == "kinds" else "a"], dtype=object)
+    given = {"kinds": ("b", Column("kinds", "category", ("u", "v")))}
+    name, public = given.get(column.name, ("a", Column(column.name)))
+    cells = public.read(np.array(HOLES[name], dtype=object))
     bins = nullable_bins(AdditiveBins([column]))
     rows = bins.transform(cells[:, None]).toarray()
     np.testing.assert_array_equal(rows.sum(axis=1), 1.0)

@@ -16,6 +16,7 @@ from secretballot.linear._posterior import (
     ordered_coefficients,
     rounded_coefficients,
 )
+from secretballot.tables._columns import Column
 
 #: Relations of five or six of eight coefficients: chains, a lattice of two columns, and a cycle.
 ORDERS = {
@@ -195,7 +196,7 @@ def test_cells_of_merged_bins_in_another_order_are_equal():
 def test_only_columns_with_a_direction_are_put_in_order():
     x = numbers()
     bins = NumberBins("x", np.array([0.0]), np.array([3.0]), np.zeros(3))
-    columns = [PublicColumn("x", x, is_number=True)] * 2
+    columns = [PublicColumn(Column("x"), x)] * 2
     ordered = AdditiveBins([bins, bins]).in_order(np.array([0, 1]), columns)
     assert ordered.columns[0] is bins
     np.testing.assert_array_equal(ordered.columns[1].edges, [0.0, 3.0])

@@ -277,7 +277,10 @@ def test_misfit_cells_are_missing(features):
 @pytest.mark.parametrize("cells", [np.nan, None, "old", 10**400])
 def test_many_misfits_warn_after_the_release(cells):
     fitted = model(check_public_rows=False)
-    with pytest.warns(UserWarning, match=r"'age'.*NOT FOR PUBLICATION"):
+    with (
+        pytest.warns(UserWarning, match=r"'age'.*NOT FOR PUBLICATION"),
+        pytest.warns(UserWarning, match="next to no private row has a cell of 'age'.*released"),
+    ):
         fitted.fit(X.assign(age=cells), Y, X_public=POOL)
     assert fitted.accountant.entries()
 

@@ -174,3 +174,36 @@ def test_public_categories_without_an_effect_are_not_absent(kind, present):
         kind(**given).fit(X, y, X_public=PublicData(pool))
     absent = [each for each in caught if "public category of 'income'" in str(each.message)]
     assert bool(absent) == (not present)
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearRegression])
+@pytest.mark.parametrize("values", ["numbers", "texts", "units"])
+@pytest.mark.parametrize("missing", [0.0, 0.7])
+def test_columns_that_private_rows_lack_are_named(kind, values, missing):
+    """Released counts say so; columns that are as often missing as public ones are not named."""
+
+    def visits(n_rows, seed):
+        rng = np.random.default_rng(seed)
+        lab, gone = rng.normal(size=n_rows).round(2), rng.random(n_rows) < missing
+        cells = pd.Series(lab if values == "numbers" else np.where(lab > 0, "high", "low"))
+        return pd.DataFrame({"lab": cells.mask(gone), "age": rng.normal(size=n_rows)})
+
+    X, pool = visits(8_000, 0), visits(300, 1)
+    y = (X["age"] > 0).astype(int)
+    empty = "n/a" if values == "units" else None
+    other = X.assign(lab=pd.Series([empty] * len(X), dtype=object))
+    if values == "units":  # cells that are no numbers
+        pool, X = pool.replace({"high": 1.0, "low": 0.0}), X.replace({"high": 1.0, "low": 0.0})
+        pool, X = (each.astype({"lab": float}) for each in (pool, X))
+    for rows, expected in ((X, False), (other, True)):
+        given = {"accountant": PrivacyAccountant(6.0, 1e-5), "check_public_rows": False}
+        given |= (
+            {"classes": [0, 1]} if kind is PrivateLogisticRegression else {"target_bounds": (0, 1)}
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            kind(**given).fit(rows, y, X_public=PublicData(pool))
+        named = [
+            each for each in caught if "next to no private row has a cell of 'lab'" in str(each)
+        ]
+        assert bool(named) == expected

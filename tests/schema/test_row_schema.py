@@ -109,7 +109,11 @@ def test_misfits_are_missing_or_the_fill_value():
     assert table["vote"].tolist() == [True] * 3  # the most frequent
     assert table["count"].isna().all()
     assert table["day"].tolist() == [DAY] * 3
-    assert set(misfits) == {"age", "town", "day", "zone", "span", "vote"}
+    # Also where public cells are missing.
+    assert set(misfits) == {"age", "wage", "town", "day", "zone", "span", "vote", "count"}
+    assert misfits["wage"].tolist() == [False, False, True]
+    missing = schema.read(frame({name: [None] * 3 for name in PUBLIC})).misfits
+    assert set(missing) == set(PUBLIC) - {"wage", "count"}
 
 
 def test_a_schema_holds_few_public_rows():

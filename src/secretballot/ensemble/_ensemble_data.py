@@ -272,7 +272,6 @@ def read_pool(
                 f"{names[:5]!r}."
             )
     check_file_columns(pool)
-    schema = RowSchema.of(pool, ensemble.categories)
+    schema = RowSchema.of(pool, ensemble.categories).with_cells(pool, ensemble.categories)
     warn_categories_left_out(schema.left_out)
-    pool = schema.read(pool, "X_public").table
-    return pool, schema.with_ranges(pool)
+    return schema.read(pool, "X_public").table, schema

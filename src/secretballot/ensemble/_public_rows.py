@@ -125,7 +125,10 @@ def check_queries(ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X:
         check_names([*getattr(ensemble, "feature_names_in_", ())], table, "X")
         table = matching_rows(ensemble, table, "X")
     check_pool(ensemble.estimator, table, "X")
-    return table if schema is None else schema.read_queries(table, warns=True)
+    if schema is None:
+        return table
+    remedy = ", or pass check_public_rows=False" if ensemble.check_public_rows else None
+    return schema.read_queries(table, warns=True, refusal=remedy)
 
 
 def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:

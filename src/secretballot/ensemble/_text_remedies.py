@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.ensemble.tables._encoded_column import EncodedColumn
+from secretballot.ensemble.tables._table_encoder import EncodedColumn
 from secretballot.tables._frames import column_names, columns_of, container_kind, public_table
 
 _ALL = "for the student and for the teachers. "

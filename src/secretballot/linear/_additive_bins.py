@@ -16,9 +16,9 @@ from secretballot.linear._column_bins import (
     NumberBins,
     NumberKnots,
 )
-from secretballot.linear._columns import Categories, PublicColumn
+from secretballot.linear._columns import FEWEST_ROWS, Categories, PublicColumn
 from secretballot.linear._design import Floats, PriorGroup
-from secretballot.tables._cells import cell_text
+from secretballot.tables._columns import category_texts
 from secretballot.tables._frames import columns_of
 
 #: Share of an interval's public numbers that lie beyond the first knot, and beyond the last. With
@@ -26,8 +26,6 @@ from secretballot.tables._frames import columns_of
 _END_SHARE = 0.1
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
 SPIKE_SHARE = 0.05
-#: Fewest public rows that a value with a bin of its own, or a category, has.
-_FEWEST_ROWS = 3
 #: A table with fewer public rows is refused.
 FEWEST_PUBLIC_ROWS = 10
 #: Fewest public rows of a bin: one in so many of the rows, between two numbers.
@@ -203,7 +201,7 @@ def public_bins(
     bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
         [
-            _declared_categories(column.name, declared[column.name])
+            CategoryBins(column.name, category_texts(declared[column.name]), column.column.texts)
             if column.name in declared
             else replace(
                 _number_bins(column, n_bins, bounds.get(column.name), placed.get(column.name)),
@@ -228,7 +226,9 @@ def declared_bins(
     }
     return AdditiveBins(
         [
-            _declared_categories(name, declared[name]) if name in declared else numbers[name]
+            CategoryBins(name, category_texts(declared[name]))
+            if name in declared
+            else numbers[name]
             for name in names
         ]
     )
@@ -262,18 +262,14 @@ def _even_bins(name: Hashable, edges: Floats) -> NumberBins:
     return NumberBins(name, np.empty(0), edges, (np.arange(n_bins) + 0.5) / n_bins)
 
 
-def _declared_categories(name: Hashable, categories: Sequence[Hashable]) -> CategoryBins:
-    names = [text for cell in categories if (text := cell_text(cell)) is not None]
-    return CategoryBins(name, np.unique(names))
-
-
 def _public_categories(column: PublicColumn, least_share: float) -> CategoryBins:
     categories, counts = np.unique(column.texts(), return_counts=True)
-    least = least_share * counts.sum()
-    if column.categories is None:
-        return CategoryBins(column.name, categories[counts >= max(least, _FEWEST_ROWS)])
-    named = _declared_categories(column.name, column.categories)
-    return replace(named, categories=np.setdiff1d(named.categories, categories[counts < least]))
+    least, listed = least_share * counts.sum(), column.column.listed
+    if listed is None:
+        categories = categories[counts >= max(least, FEWEST_ROWS)]
+    else:
+        categories = np.setdiff1d(category_texts(listed), categories[counts < least])
+    return CategoryBins(column.name, categories, column.column.texts)
 
 
 def _number_bins(
@@ -304,7 +300,7 @@ def _number_bins(
             single = values[counts >= _MOST_ROWS_PER_BIN]
             edges = _few_rows_edges(x, single, n_bins, (values[0], values[-1]))
         else:
-            single = values[counts >= max(SPIKE_SHARE * len(x), _FEWEST_ROWS)]
+            single = values[counts >= max(SPIKE_SHARE * len(x), FEWEST_ROWS)]
             spread = x[~np.isin(x, single)]
             n_intervals = max(min(n_bins, len(spread) // rows_per_bin), 1)
             levels = np.linspace(0, 1, n_intervals + 1)[1:-1]

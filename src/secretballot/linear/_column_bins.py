@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 
 from secretballot.tables._cells import (
+    CodedTexts,
     NumberText,
     date_text,
     range_text,
-    read_coded_texts,
     read_numbers,
 )
 
@@ -297,6 +297,7 @@ class CategoryBins(ColumnFeatures):
     """Bins of a category: the public categories, and one for all others."""
 
     categories: NDArray[np.str_]
+    texts: Sequence[str] | None = None  # known texts, by their codes; None: the categories
 
     @property
     def n_values(self) -> int:
@@ -307,8 +308,11 @@ class CategoryBins(ColumnFeatures):
         return len(self.categories)
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        missing = np.isnan(np.asarray(column))
+        texts = self.categories.tolist() if self.texts is None else self.texts
+        coded = CodedTexts([*texts, None], np.where(missing, -1, column).astype(np.intp))
         positions = {text: position for position, text in enumerate(self.categories.tolist())}
-        return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
+        return np.where(missing, -1, coded.positions(positions, self.other_code))
 
     def axis(self) -> ColumnAxis:
         return ColumnAxis()

@@ -123,7 +123,7 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
     """Describe a problem of a column; the first column with the same cells has `first_name`."""
     cells = column.numbers() if column.is_number else column.texts()
     values, counts = np.unique(cells, return_counts=True)
-    n_missing = int(missing_cells(column.values).sum())
+    n_missing = int(np.isnan(column.cells).sum())
     n_cells = int(counts.sum())
     if not n_cells:
         return "no public row has it"
@@ -138,7 +138,7 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
         return ""
     if column.is_number:
         return "" if column.days else _note_of_numbers(column, values)
-    return "" if column.categories is not None else _note_of_texts(column, values, counts)
+    return "" if column.column.listed is not None else _note_of_texts(column, values, counts)
 
 
 def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
@@ -383,7 +383,7 @@ def public_readings(
         [
             ColumnReading(
                 name=column.name,
-                kind=_kind(column, declared),
+                kind=_kind(column.is_number, column.days),
                 labels=_labels(column, declared, column_features, (bounds or {}).get(column.name)),
                 missing_share=column.missing_share(),
                 dtype=str(getattr(column.values, "dtype", "")),
@@ -400,7 +400,7 @@ def _left_out_note(column: PublicColumn, declared: Categories) -> str:
     """Describe public cells that are none of the declared categories, if most are."""
     (bins,) = public_bins([column], 1, declared).columns
     assert isinstance(bins, CategoryBins)
-    codes = bins.codes(column.values)
+    codes = bins.codes(column.cells)
     share = float((codes == bins.other_code).mean())
     if share <= _MOST_LEFT_OUT:
         return ""
@@ -411,14 +411,11 @@ def declared_readings(
     bins: AdditiveBins, days: Mapping[Hashable, str], bounds: Bounds | None = None
 ) -> ColumnReadings:
     bounds = bounds or {}
-    kinds = {"time": "date", "duration": "duration"}
     return ColumnReadings(
         [
             ColumnReading(
                 name=column.name,
-                kind="category"
-                if column.other_code is not None
-                else kinds.get(days.get(column.name, ""), "number"),
+                kind=_kind(column.other_code is None, days.get(column.name, "")),
                 labels=(_bounds_text(bounds[column.name], days.get(column.name, "")),)
                 if column.name in bounds
                 else tuple(column.labels()),
@@ -449,10 +446,10 @@ def warn_columns(readings: Sequence[ColumnReading]) -> None:
         )
 
 
-def _kind(column: PublicColumn, declared: Categories) -> str:
-    if column.name in declared or not column.is_number:
+def _kind(is_number: bool, days: str) -> str:
+    if not is_number:
         return "category"
-    return {"time": "date", "duration": "duration"}.get(column.days, "number")
+    return {"time": "date", "duration": "duration"}.get(days, "number")
 
 
 def _labels(
@@ -463,7 +460,7 @@ def _labels(
 ) -> tuple[str, ...]:
     if features is not None:
         return tuple(features.labels())
-    if _kind(column, declared) == "category":
+    if not column.is_number:
         return tuple(public_bins([column], 1, declared).columns[0].labels())
     x = column.numbers()
     if bounds is None and len(x):

@@ -1,4 +1,4 @@
-"""Columns of public rows, their kinds and days, and the choice of those that a model reads."""
+"""Columns of public rows, and the choice of those that a model reads."""
 
 from __future__ import annotations
 
@@ -10,38 +10,49 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._objects import cached_property
 from secretballot._base._sklearn_compat import _safe_indexing
-from secretballot.tables._cells import missing_cells, read_days, read_numbers, read_texts
-from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._cells import read_texts
+from secretballot.tables._columns import Column
 from secretballot.tables._frames import as_table, check_table, column_names, columns_of, row_shape
 
 #: Declared categories by column.
 Categories = Mapping[Hashable, Sequence[Hashable]]
+#: Fewest public rows that a value with a bin of its own, or a category, has.
+FEWEST_ROWS = 3
 
 
 @dataclass(frozen=True)
 class PublicColumn:
     """Column of the public rows."""
 
-    name: Hashable
-    values: ArrayLike  # (n_public,)
-    is_number: bool
-    # Declared categories, or those of its data type that public rows show.
-    categories: Sequence[Hashable] | None = None
-    n_left_out: int = 0  # number of categories of its data type that no public row shows
-    days: str = ""  # times or durations that are read as numbers of days
+    column: Column
+    values: ArrayLike  # (n_public,), as they were given
+
+    @property
+    def name(self) -> Hashable:
+        return self.column.name
+
+    @property
+    def is_number(self) -> bool:
+        return self.column.is_number
+
+    @property
+    def days(self) -> str:
+        return self.column.days
+
+    @cached_property
+    def cells(self) -> NDArray[np.float64]:
+        """The cells as they are read."""
+        return self.column.read(self.values)
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the column's numbers without missing ones."""
-        x = self._numbers()
-        return x[~np.isnan(x)]
-
-    def _numbers(self) -> NDArray[np.float64]:
-        return read_days(self.values, self.days) if self.days else read_numbers(self.values)
+        return self.cells[np.isfinite(self.cells)]
 
     def has_integers(self) -> bool:
         x = self.numbers()
-        return not self.days and len(x) > 0 and bool((x == np.floor(x)).all())
+        return len(x) > 0 and bool((x == np.floor(x)).all())
 
     def texts(self) -> list[str]:
         """Return the column's categories as texts, without missing ones."""
@@ -50,11 +61,11 @@ class PublicColumn:
     def digest(self) -> bytes:
         """Return a digest of all cells, the same for equal numbers, or equal texts."""
         if self.is_number:
-            return sha256((self._numbers() + 0.0).tobytes()).digest()  # no -0.0
+            return sha256((self.cells + 0.0).tobytes()).digest()  # no -0.0
         return sha256(repr(read_texts(self.values).tolist()).encode()).digest()
 
     def missing_share(self) -> float:
-        return float(missing_cells(self.values).mean())
+        return float(np.isnan(self.cells).mean())
 
 
 def column_keys(X: ArrayLike) -> list[Hashable]:
@@ -65,22 +76,11 @@ def public_columns(
     X: ArrayLike, declared: Categories, names: Sequence[Hashable] | None = None
 ) -> list[PublicColumn]:
     return [
-        _public_column(name, values, declared.get(name))
+        PublicColumn(
+            Column.of(name, values, declared.get(name), fewest=FEWEST_ROWS, typed=False), values
+        )
         for name, values in zip(names or column_keys(X), columns_of(X), strict=True)
     ]
-
-
-def _public_column(
-    name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None
-) -> PublicColumn:
-    schema = ColumnSchema.of(name, values, declared)
-    if schema.kind == "category":
-        return PublicColumn(name, values, False, schema.categories, schema.n_left_out)
-    dtype = getattr(values, "dtype", None)
-    days = "time" if type(dtype).__name__ == "PeriodDtype" else schema.kind
-    if days in ("time", "duration") and declared is None:
-        return PublicColumn(name, values, True, days=days)
-    return PublicColumn(name, values, schema.kind == "number" and dtype != np.dtype(object))
 
 
 @dataclass(frozen=True)
@@ -182,31 +182,3 @@ def _position(column: Hashable, keys: Sequence[Hashable]) -> int:
         f"columns names {column!r}, which is no column of X: give names among "
         f"{list(keys)[:20]!r}, or positions below {len(keys)}."
     )
-
-
-def days_by_key(
-    X: ArrayLike, names: Sequence[Hashable], days: Mapping[Hashable, str]
-) -> dict[Hashable, str]:
-    """Return columns of days by their names in a table, or by their positions in an array."""
-    keys = names if column_names(X) is not None else range(len(names))
-    return {key: days[name] for key, name in zip(keys, names, strict=True) if name in days}
-
-
-def in_days(X: ArrayLike, names: Sequence[Hashable], days: Mapping[Hashable, str]) -> ArrayLike:
-    """Return a table whose times and durations are numbers of days; other columns stay."""
-    if not days:
-        return X
-    table = X if isinstance(X, np.ndarray) else X.__copy__()  # type: ignore[union-attr]
-    if isinstance(X, np.ndarray):
-        table = X.astype(object)
-    for position, (name, values) in enumerate(zip(names, columns_of(X), strict=True)):
-        if name not in days:
-            continue
-        numbers = read_days(values, days[name])
-        if isinstance(table, np.ndarray):
-            table[:, position] = numbers
-        elif hasattr(table, "with_columns"):  # polars
-            table = table.with_columns(**{str(name): numbers})
-        else:
-            table[name] = numbers
-    return table

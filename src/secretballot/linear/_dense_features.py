@@ -14,7 +14,7 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, public_bins
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.linear._design import Floats, PriorGroup
-from secretballot.tables._cells import missing_cells, read_numbers
+from secretballot.tables._cells import read_numbers
 from secretballot.tables._frames import columns_of
 from secretballot.tables._row_independence import check_row_independence, copy_rows
 from secretballot.tables._row_schema import RowSchema
@@ -37,7 +37,7 @@ class _ScaledNumber:
 
     @classmethod
     def of(cls, column: PublicColumn) -> _ScaledNumber:
-        x, nullable = column.numbers(), bool(missing_cells(column.values).any())
+        x, nullable = column.numbers(), column.column.nullable
         if not len(x):
             return cls(0.0, 1.0, nullable)
         size = float(np.ldexp(1.0, np.frexp(np.abs(x).max())[1] - 1))  # squares stay finite
@@ -63,7 +63,7 @@ class _OneHotCategories:
     @classmethod
     def of(cls, column: PublicColumn, declared: Categories) -> _OneHotCategories:
         bins = public_bins([column], 1, declared)
-        return cls(nullable_bins(bins) if missing_cells(column.values).any() else bins)
+        return cls(nullable_bins(bins) if column.column.nullable else bins)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
         return np.asarray(self.bins.transform_columns(table).toarray())
@@ -77,9 +77,7 @@ class ColumnScaling:
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
         self._columns: list[_ScaledNumber | _OneHotCategories] = [
-            _ScaledNumber.of(column)
-            if column.is_number and column.name not in declared
-            else _OneHotCategories.of(column, declared)
+            _ScaledNumber.of(column) if column.is_number else _OneHotCategories.of(column, declared)
             for column in columns
         ]
 
@@ -162,7 +160,7 @@ class ScaledColumns(DenseFeatures):
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
         self._scaling = ColumnScaling(columns, declared)
-        self._fit_length(self._scaling.transform_columns([column.values for column in columns]))
+        self._fit_length(self._scaling.transform_columns([column.cells for column in columns]))
 
     def transform(self, X: ArrayLike) -> Floats:
         """Compute features; cells are read one by one, so private rows are read alike."""
@@ -258,7 +256,7 @@ class KernelFeatures(DenseFeatures):
         self, columns: Sequence[PublicColumn], declared: Categories, width: float = 1.0
     ) -> None:
         self._scaling = ColumnScaling(columns, declared)
-        table = self._scaling.transform_columns([column.values for column in columns])
+        table = self._scaling.transform_columns([column.cells for column in columns])
         rng = np.random.default_rng(_SEED)
         spread = (width / len(columns)) ** 0.5 / (2 * np.pi)
         turns = spread * rng.normal(size=(table.shape[1], _N_COSINES))

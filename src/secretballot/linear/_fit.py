@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot.accounting._release_plan import Run, paid_run
-from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, public_bins
 from secretballot.linear._column_reading import ColumnReadings
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._dense_features import TransformedRows
@@ -39,10 +39,11 @@ from secretballot.linear._response import (
     RoundPlan,
 )
 from secretballot.linear._settings import Settings
-from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._columns import Columns
 from secretballot.tables._fit_checks import warn_settings
 from secretballot.tables._frames import column_names, columns_of
+from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import PublicData, public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
@@ -77,11 +78,11 @@ class FittedModel:
     mechanism: VectorSum
     n_rounds: int
     n_bins: int | None
-    schema: RowSchema
+    schema: Columns | RowSchema
     choice: ColumnChoice
     readings: ColumnReadings
     public_rows_check: PublicRowsCheck
-    unknown_cells: UnknownCells | None
+    known_cells: CellCheck | None
     is_monotone: bool
     label_names: list[object] | None
 
@@ -306,7 +307,7 @@ def _result(
         choice=data.columns.choice,
         readings=data.readings(fitted.features),
         public_rows_check=check,
-        unknown_cells=_unknown_cells(data, fitted),
+        known_cells=_known_cells(data, fitted),
         is_monotone=bool(directions.any()),
         label_names=None if y is None else column_names(y),
     )
@@ -325,17 +326,34 @@ def _warn_copied_target(data: FitInput, fitted: FittedRounds) -> None:
         warn_copied_target(data.columns.names, columns_of(thinned(shown)), labels)
 
 
-def _unknown_cells(data: FitInput, fitted: FittedRounds) -> UnknownCells | None:
+def _known_cells(data: FitInput, fitted: FittedRounds) -> CellCheck | None:
     """Return the check of cells to predict against the fit; None for a user's transformer."""
-    columns = data.columns
-    if isinstance(fitted.features, AdditiveBins):
+    columns, features = data.columns, fitted.features
+    if not isinstance(columns.schema, Columns):
+        return None
+    if isinstance(features, AdditiveBins):
         reference = fitted.reference
         assert reference is not None
         means = reference.means(np.ones((len(reference.weights), 1))).ravel()
-        return UnknownCells.of_features(fitted.features, means, columns.ranges)
-    if isinstance(fitted.features, TransformedRows):
-        return None
-    assert columns.X_public is not None
-    return UnknownCells.of_public(
-        columns.given, columns.categories, columns.X_public, columns.ranges
+    else:
+        assert columns.X_public is not None
+        features = nullable_bins(public_bins(columns.given, 1, columns.categories))
+        means = features.transform(columns.X_public).mean(axis=0)
+    readers, ranges = columns.schema.columns, columns.ranges
+    expected, known = np.zeros((2, len(readers))), {}
+    for at, (column, place) in enumerate(zip(features.columns, features.places, strict=True)):
+        expected[0, at] = means[place][column.n_values :].sum()
+        if column.other_code is not None:
+            expected[1, at] = means[place][column.other_code]
+            codes, _ = column.entries(np.append(np.arange(len(readers[at].texts)), -1))
+            labels = column.labels()[: column.other_code]
+            known[at] = codes[:, 0] != column.other_code, labels
+    return CellCheck(
+        columns.schema,
+        expected,
+        np.array([ranges.get(name, (np.nan, np.nan)) for name in columns.names]).T,
+        known,
+        far_words="The model has learned nothing there. Give columns in the units of the fit, and "
+        "missing cells as NaN",
+        hint=" (columns_ shows how the model reads each)",
     )

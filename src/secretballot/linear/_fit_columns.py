@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._numbers import quoted
-from secretballot._base._objects import cached_property
 from secretballot._base._sklearn_compat import _check_monotonic_cst, _num_samples
 from secretballot.linear._additive_bins import FEW_PUBLIC_ROWS, AdditiveBins
 from secretballot.linear._classes import ClassResponse
@@ -19,16 +18,14 @@ from secretballot.linear._columns import (
     Categories,
     ColumnChoice,
     PublicColumn,
-    days_by_key,
-    in_days,
     public_columns,
 )
 from secretballot.linear._response import Response
 from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
-from secretballot.tables._cells import missing_cells
 from secretballot.tables._column_bounds import Bounds, date_bounds, read_bounds
+from secretballot.tables._columns import Column, Columns, category_texts
 from secretballot.tables._declared_columns import check_kind_of_bounds
-from secretballot.tables._frames import check_table, public_table
+from secretballot.tables._frames import check_table, column_names, public_table
 from secretballot.tables._public_data import public_rows
 from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
 from secretballot.tables._table_checks import check_file_columns, check_header
@@ -50,8 +47,8 @@ class FitColumns:
     categories: Categories  # declared
     bounds: Bounds  # declared, of numbers: beside public rows of some, without them of all
     days: Mapping[Hashable, str]  # columns whose cells are numbers of days here
-    schema: RowSchema  # by which private rows are read
-    X_public: ArrayLike | None = None  # as it is read, with numbers of days
+    schema: Columns | RowSchema  # by which rows are read
+    X_public: ArrayLike | None = None  # as it is read
     given: Sequence[PublicColumn] = ()  # public columns as they were given
     may_be_private: bool = False  # whether public rows were declared to be that
 
@@ -70,28 +67,25 @@ class FitColumns:
         names = list(choice.names)
         categories = declared_categories(settings, names)
         given = public_columns(pool, categories, names)
-        days = dict[Hashable, str]()
+        schema: Columns | RowSchema
         if isinstance(settings.features, str):
-            days = {column.name: column.days for column in given if column.days}
-            numbers = [column.is_number and column.name not in categories for column in given]
-            nullable = [bool(missing_cells(column.values).any()) for column in given]
-            schema = RowSchema.of_kinds(
-                pool, numbers, nullable, days=days_by_key(pool, names, days)
-            )
-            left_out = {column.name: column.n_left_out for column in given if column.n_left_out}
+            readers = tuple(column.column for column in given)
+            schema = Columns(column_names(pool), (len(given),), columns=readers)
+            pool = np.column_stack([column.cells for column in given])
+            left_out = {each.name: each.n_left_out for each in readers if each.n_left_out}
         else:
             schema = RowSchema.of(pool, categories)
             left_out = schema.left_out
             pool = schema.read(pool, "X_public").table
         warn_categories_left_out(left_out)
-        bounds = _bounds_beside(settings, given, categories)
+        bounds = _bounds_beside(settings, given)
         return cls(
             choice,
             categories,
             bounds,
-            days,
+            {column.name: column.days for column in given if column.days},
             schema,
-            in_days(pool, names, days),
+            pool,
             given,
             may_be_private,
         )
@@ -117,12 +111,16 @@ class FitColumns:
         numbers = [name for name in names if name not in categories]
         bounds = declared_bounds(settings, names, categories)
         days = date_bounds(settings.bounds, numbers)
-        if X is None:
-            X = np.zeros((0, len(names)))
-        else:
+        if X is not None:
             check_header(X, "X")
-        is_number = [name not in categories for name in names]
-        schema = RowSchema.of_kinds(X, is_number, days=days_by_key(X, names, days))
+        columns = [
+            Column(name, "category", tuple(category_texts(categories[name]).tolist()))
+            if name in categories
+            else Column(name, days.get(name, "number"))
+            for name in names
+        ]
+        header = None if X is None else column_names(X)
+        schema = Columns(header, (len(names),), columns=tuple(columns))
         return cls(choice, categories, bounds, days, schema)
 
     def named_like(self, X: ArrayLike) -> FitColumns:
@@ -146,12 +144,6 @@ class FitColumns:
     def origin(self) -> str:
         return "declared" if self.X_public is None else "public"
 
-    @cached_property
-    def public_columns(self) -> list[PublicColumn]:
-        """The columns of public rows as they are read, with numbers of days."""
-        assert self.X_public is not None
-        return public_columns(self.X_public, self.categories, self.names)
-
     @property
     def ranges(self) -> Bounds:
         """Range of each number: declared, or of public rows and bounds together."""
@@ -159,7 +151,7 @@ class FitColumns:
             return self.bounds
         ranges = dict[Hashable, tuple[float, float]]()
         for column in self.given:
-            if column.is_number and column.name not in self.categories:
+            if column.is_number:
                 ends = [*column.numbers(), *self.bounds.get(column.name, ())]
                 if ends:
                     ranges[column.name] = float(min(ends)), float(max(ends))
@@ -236,15 +228,11 @@ def _declared_names(settings: ColumnSettings) -> list[Hashable]:
     )
 
 
-def _bounds_beside(
-    settings: ColumnSettings, columns: Sequence[PublicColumn], categories: Categories
-) -> Bounds:
+def _bounds_beside(settings: ColumnSettings, columns: Sequence[PublicColumn]) -> Bounds:
     """Return the bounds declared beside public rows, or raise ValueError."""
     if settings.bounds is None:
         return {}
-    numbers = [
-        column.name for column in columns if column.is_number and column.name not in categories
-    ]
+    numbers = [column.name for column in columns if column.is_number]
     bounds = read_bounds(settings.bounds, numbers)
     declared_days = date_bounds(settings.bounds, numbers)
     for column in columns:

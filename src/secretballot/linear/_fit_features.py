@@ -29,6 +29,7 @@ from secretballot.linear._settings import Settings
 from secretballot.measures._rank_grid import NoisyRanks, RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._column_bounds import Bounds
+from secretballot.tables._row_schema import RowSchema
 
 #: Public rows that are used; the sampling error of more is less than the noise.
 MOST_PUBLIC_ROWS = 20_000
@@ -54,7 +55,7 @@ def bounds_of_numbers(
         return columns.bounds
     if is_smooth:
         return {}
-    ends = spread_ends(columns.public_columns, n_bins)
+    ends = spread_ends(columns.given, n_bins)
     return {name: columns.bounds.get(name, ends[name]) for name in ends}
 
 
@@ -71,7 +72,7 @@ def additive_features(
         bins = declared_bins(columns.names, columns.bounds, n_bins, columns.categories, placed)
         refuse_categories(bins, directions)
         return nullable_bins(bins, columns.days)
-    shown = columns.public_columns
+    shown = columns.given
     least_share = _RARE_SHARE / n_bins**2 if is_smooth else 0.0
     bins = public_bins(shown, n_bins, columns.categories, columns.bounds, placed, least_share)
     if is_smooth:
@@ -87,16 +88,17 @@ def dense_features(settings: Settings, columns: FitColumns, kernel_width: float)
     if kind == "kernel":
         return kernel_features(columns, kernel_width)
     if kind == "linear":
-        return ScaledColumns(columns.public_columns, columns.categories)
+        return ScaledColumns(columns.given, columns.categories)
     if isinstance(kind, type):
         raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
     assert not isinstance(kind, str)
+    assert isinstance(columns.schema, RowSchema)
     transformer = kind if is_frozen(kind) else clone(kind).fit(columns.X_public)
     return TransformedRows(transformer, columns.X_public, columns.schema, settings.rows_per_call)
 
 
 def kernel_features(columns: FitColumns, width: float) -> KernelFeatures:
-    return KernelFeatures(columns.public_columns, columns.categories, width)
+    return KernelFeatures(columns.given, columns.categories, width)
 
 
 def is_frozen(features: str | TransformerMixin) -> bool:

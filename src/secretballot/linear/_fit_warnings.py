@@ -21,7 +21,7 @@ _EXPLAINED = 0.8
 _CLEAR_SIGNAL = 6.0
 #: Share of public rows with other categories, above which sums of the public ones may be noise.
 _MOST_OTHERS = 0.5
-#: Public categories hardly occur if fewer rows have one than this share of all other rows.
+#: Public categories, or cells, hardly occur if fewer rows have one than this share of all others.
 _FEW_PUBLIC = 0.1
 #: An effect of this many standard errors was learned.
 CLEAR_EFFECT = 4.0
@@ -52,9 +52,14 @@ def warn_failed_fit(
     if not posterior.coefficients[1:].any():
         signs.append("all coefficients are 0, so that all rows are predicted alike")
     if isinstance(features, AdditiveBins) and counts is not None:
-        absent = _absent_columns(features, public, counts, sigma)
+        absent, empty = _absent_columns(features, public, counts, sigma)
         if absent:
             signs.append(f"next to no private row has a public category of {', '.join(absent)}")
+        if empty:
+            signs.append(
+                f"next to no private row has a cell of {', '.join(empty)} that can be read, and "
+                "public rows have some"
+            )
     energies = [float((residual[: len(residuals[0])] ** 2).sum()) for residual in residuals]
     if len(energies) > 1:
         # The residuals of a row have a length of at most 1: so large is the sampling error.
@@ -132,20 +137,29 @@ def warn_target_bounds(bounds: tuple[float, float], intercept: float, residual: 
 
 def _absent_columns(
     features: AdditiveBins, public: Features | None, counts: Floats, sigma: float
-) -> list[str]:
-    """Return the columns in which few private rows have a public category, whatever the noise.
+) -> tuple[list[str], list[str]]:
+    """Return the columns in which few private rows have a public category, and any cell.
 
-    Columns in which most public rows have others too are left out.
+    Noise does not explain it. Columns in which most public rows have other categories are left out,
+    and those that public rows lack as well.
     """
-    absent = []
+    absent, empty = [], []
     shares = None if public is None else np.asarray(public.sum(axis=0)).ravel() / public.shape[0]
+
+    def are_few(people: Floats, others: float, share: float = _FEW_PUBLIC) -> bool:
+        most = float(people.sum()) + _CLEAR_SIGNAL * sigma * len(people) ** 0.5
+        return most < share * (others - _CLEAR_SIGNAL * sigma)
+
     for column, place in zip(features.columns, features.places, strict=True):
-        if not column.other_code:
+        values, missing = np.split(counts[place], [column.n_values])
+        if shares is not None:
+            missing_share = float(shares[place][column.n_values :].sum())
+            ratio = (1 - missing_share) / max(missing_share, 0.5)
+            if are_few(values, float(missing.sum()), _FEW_PUBLIC * min(ratio, 1.0)):
+                empty.append(repr(column.name))
+        code = column.other_code
+        if not code or (shares is not None and shares[place][code] > _MOST_OTHERS):
             continue
-        if shares is not None and shares[place][column.other_code] > _MOST_OTHERS:
-            continue
-        public_counts, other = counts[place][: column.other_code], counts[place][column.other_code]
-        most_public = float(public_counts.sum()) + _CLEAR_SIGNAL * sigma * len(public_counts) ** 0.5
-        if most_public < _FEW_PUBLIC * (float(other) - _CLEAR_SIGNAL * sigma):
+        if are_few(values[:code], float(values[code])):
             absent.append(repr(column.name))
-    return absent
+    return absent, empty

@@ -40,10 +40,8 @@ from secretballot.linear._fit_columns import declared_columns, public_columns_of
 from secretballot.linear._fit_input import check_public_table
 from secretballot.linear._fit_plan import plan_linear_fit, price_linear_fit
 from secretballot.linear._settings import AnswerReader, ColumnSettings, Settings
-from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods, fitted_rows
 from secretballot.measures._score_methods import PrivatePredictor
-from secretballot.measures._scored_rows import CellCounts
 from secretballot.reports._budget_report import BudgetReportMixin, short_text
 from secretballot.tables._fit_checks import CopiedMixin, check_copy
 from secretballot.tables._public_data import PublicData
@@ -235,7 +233,7 @@ class LinearModel(
         self._public_features = fitted.features
         bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
         self.interactions_ = [] if bins is None else bins.pair_names
-        self._unknown_cells = fitted.unknown_cells
+        self._known_cells = fitted.known_cells
         self._row_schema = replace(fitted.schema, fitted=True)
         self._label_names = fitted.label_names
         self._column_choice = fitted.choice
@@ -314,8 +312,8 @@ class LinearModel(
         return self._table_scores(table, self._public_features.transform(table))
 
     def _table_scores(self, table: ArrayLike, features: Features) -> Floats:
-        if self._unknown_cells is not None:
-            self._unknown_cells.warn(table, features)
+        if self._known_cells is not None:
+            self._known_cells.warn_read(np.asarray(table))
         design = Design(features)
         coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
         return design.rowwise_decision(coefficients.T, np.atleast_1d(self.intercept_))
@@ -330,13 +328,10 @@ class LinearModel(
         public = copy(self)
         public.accountant, calls = None, None
         if isinstance(self._public_features, TransformedRows):
+            assert isinstance(self._row_schema, RowSchema)
             features = self._public_features.with_calls(self._row_schema, rows_per_call)
             public._public_features, calls = features, features.calls
-        cells, schema, unknown = None, self._row_schema, self._unknown_cells
-        if unknown is not None:
-            count = partial(_count_cells, schema, unknown)
-            cells = CellCounts(count, unknown.warn_counts)
-        return PrivatePredictor(schema, public._answer_private, calls, cells)
+        return PrivatePredictor(self._row_schema, public._answer_private, calls, self._known_cells)
 
     def _answer_private(self, table: ArrayLike) -> RowAnswers:
         """Predict private rows, each from its own cells."""
@@ -346,7 +341,3 @@ class LinearModel(
             features = self._public_features.transform_private(table)
             failed = np.zeros(features.shape[0], dtype=bool)
         return RowAnswers(self._predict_scores(self._table_scores(table, features)), failed)
-
-
-def _count_cells(schema: RowSchema, unknown: UnknownCells, X: ArrayLike) -> Floats:
-    return unknown.count(schema.read(X).table)

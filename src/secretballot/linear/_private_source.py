@@ -33,12 +33,13 @@ from secretballot.measures._rank_grid import RankGrid
 from secretballot.tables._buckets import BucketRows, Buckets, read_bucket
 from secretballot.tables._cells import read_numbers
 from secretballot.tables._column_bounds import Bounds
+from secretballot.tables._columns import Header
 from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._exchange import Exchange
 from secretballot.tables._frames import as_table, columns_of
 from secretballot.tables._people import People
 from secretballot.tables._public_rows_check import cells_outside, people_outside
-from secretballot.tables._row_schema import RowSchema, warn_misfits
+from secretballot.tables._row_schema import warn_misfits
 from secretballot.tables._tasks import target_errors
 
 
@@ -312,7 +313,7 @@ class TableSource(PrivateSource):
         self, bounds: Bounds, categories: Categories, response: Response
     ) -> dict[Hashable, float]:
         """Count the people whose cells are not what was declared, by column, and targets."""
-        masks = undeclared_cells(self.cells(), self.cells_read(), bounds, categories)
+        masks = undeclared_cells(self.cells_read(), bounds, categories)
         targets = response.misfits(self.targets).items()
         return people_outside(self.people, [*masks, *targets])
 
@@ -321,7 +322,7 @@ class TableSource(PrivateSource):
         table = as_table(self.X, np.shape(self.table)[1:], "X")
         return dict(zip(self.names, columns_of(table), strict=True))
 
-    def cells_read(self) -> dict[Hashable, ArrayLike]:
+    def cells_read(self) -> dict[Hashable, Floats]:
         return dict(zip(self.names, columns_of(self.table), strict=True))
 
     def warn_misfits(self, target_bounds: tuple[float, float] | None) -> None:
@@ -333,7 +334,7 @@ class TableSource(PrivateSource):
 class RowReader:
     """Reading of private rows by public facts, the same for all parts."""
 
-    schema: RowSchema
+    schema: Header
     choice: ColumnChoice
     response: Response
     targets: str | list[str]  # columns of the targets

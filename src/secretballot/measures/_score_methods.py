@@ -13,11 +13,12 @@ from secretballot._base._numbers import check_no_public_data
 from secretballot._base._sklearn_compat import ShortParameterErrors, _num_samples
 from secretballot.accounting._answers import Share
 from secretballot.measures._score_price import Epsilon, NoiseChoice
-from secretballot.measures._scored_rows import CellCounts, PartScores, ScoredRows, TableScores
+from secretballot.measures._scored_rows import PartScores, ScoredRows, TableScores
+from secretballot.tables._columns import Header
 from secretballot.tables._frames import check_table
+from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers, RowCalls
 from secretballot.tables._rowwise_check import check_rows_per_call
 from secretballot.tables._table_checks import check_row_order, order_labels, warn_repeated_rows
@@ -34,11 +35,11 @@ _SEED_KEY = 0x5C0E
 class PrivatePredictor(NamedTuple):
     """Predictions for private rows, each from its own row alone."""
 
-    schema: RowSchema  # by which private rows are read
+    schema: Header  # by which private rows are read
     #: from rows as read to predictions; it holds nothing private
     answer: Callable[[Any], RowAnswers]
     calls: RowCalls | None  # of the user's function in it, if any
-    cells: CellCounts | None = None  # for warnings of rows in parts
+    cells: CellCheck | None = None  # for warnings of rows in parts
     warns: bool = False  # True to warn of cells that can't be read; False if `answer` warns
 
     @property

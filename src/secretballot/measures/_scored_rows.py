@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot.measures._answers import check_foreign_labels, count_foreign
 from secretballot.tables._buckets import BucketRows, Buckets
+from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._table_checks import check_row_order
@@ -26,14 +27,6 @@ Classes = NDArray[np.generic] | list[NDArray[np.generic]]
 ScoreSums = Callable[[ArrayLike, ArrayLike, People], Floats]
 #: Function from rows to predictions.
 Predict = Callable[[ArrayLike], ArrayLike]
-
-
-@dataclass(frozen=True)
-class CellCounts:
-    """Count of cells that a model can't read, for warnings; it holds nothing private."""
-
-    count: Callable[[ArrayLike], Floats]  # of rows with the columns of the model
-    warn: Callable[[Floats], None]  # by the counts of all rows
 
 
 class ScoredRows(ABC):
@@ -98,7 +91,7 @@ class PartScores(ScoredRows):
     targets: str | list[str]
     predict: Predict  # holds nothing private
     note: Mapping[str, object]
-    cells: CellCounts | None = None
+    cells: CellCheck | None = None
 
     @classmethod
     def of(
@@ -107,7 +100,7 @@ class PartScores(ScoredRows):
         columns: list[str],
         predict: Predict,
         note: Mapping[str, object],
-        cells: CellCounts | None,
+        cells: CellCheck | None,
     ) -> PartScores:
         names = [*parts.check_columns(columns), *parts.targets]
         buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
@@ -129,7 +122,7 @@ class PartScores(ScoredRows):
         )
         sums, counts = zip(*self.buckets.map_rows(compute), strict=True)
         if self.cells is not None:  # workers do not warn: other people may read their logs
-            self.cells.warn(np.asarray(sum(counts)))
+            self.cells.warn_counts(np.asarray(sum(counts)))
         return np.asarray(sum(sums))
 
     def refuse_foreign_labels(self, classes: Classes) -> None:

@@ -23,6 +23,8 @@ NumberText = Callable[[float], str]
 #: Longest text of a cell that is not a text itself, such as a list.
 _LONGEST_TEXT = 1000
 
+#: Microseconds of a day.
+_MICROSECONDS = 86_400_000_000
 #: Kinds of NumPy types that hold real numbers.
 _REAL = "biuf"
 
@@ -331,7 +333,7 @@ def read_days(values: ArrayLike, kind: str) -> NDArray[np.float64]:
     for index, cell in enumerate(cells):
         if is_missing(cell):
             continue
-        if isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64):
+        if _is_plain_number(cell):
             number = _number(cell)
             days[index] = number if np.isfinite(number) else np.nan
             continue
@@ -370,14 +372,17 @@ def range_text(low: float, high: float, text: NumberText | None = None) -> str:
 
 
 def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none."""
+    """Read a column as times (in UTC) or durations of a NumPy type; NaT where a cell is none.
+
+    Numbers are days, as in `read_days`.
+    """
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if getattr(values, "dtype", None) == dtype:
         return np.array(values)
     cells = column_cells(values)
     out = np.full(len(cells), np.datetime64("NaT") if dtype.kind == "M" else "NaT", dtype=dtype)
-    for index, cell in enumerate(cells if cells.dtype.kind == "O" else ()):
+    for index, cell in enumerate(cells):
         if is_missing(cell):
             continue
         try:
@@ -391,9 +396,15 @@ def read_times(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return out
 
 
+def _is_plain_number(cell: object) -> bool:
+    return isinstance(cell, Real | np.bool_) and not isinstance(cell, np.timedelta64)
+
+
 def _time(cell: Any) -> Any:
     if isinstance(cell, np.datetime64):
         return cell
+    if _is_plain_number(cell):
+        return np.datetime64(0, "us") + _duration(cell)
     if isinstance(cell, str):
         cell = datetime.datetime.fromisoformat(cell)
     if getattr(cell, "tzinfo", None) is not None:
@@ -403,6 +414,8 @@ def _time(cell: Any) -> Any:
 
 
 def _duration(cell: Any) -> Any:
+    if _is_plain_number(cell):
+        return np.timedelta64(round(_number(cell) * _MICROSECONDS), "us")
     if isinstance(cell, np.timedelta64):
         return cell
     if not isinstance(cell, datetime.timedelta):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,6 @@ from secretballot.tables._cells import (
     is_missing,
     read_booleans,
     read_coded_texts,
-    read_days,
     read_numbers,
     read_objects,
     read_texts,
@@ -62,35 +60,40 @@ class ColumnSchema:
     categories: tuple[Hashable, ...] = ()  # shown by public rows, or declared; texts of booleans
     ordered: bool = False
     n_left_out: int = 0  # categories of the public type that no public row shows
-    days: str = ""  # "time" or "duration", if read as numbers of days
     nullable: Any = False  # True if some public cells are missing
     #: of missing private cells where no public cell is missing; None: they stay missing
     fill_value: Any = None
 
     @classmethod
-    def of(
+    def of_type(
         cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None = None
     ) -> ColumnSchema:
-        """Describe a public column; declared categories are public, shown by rows or not."""
+        """Describe the type of a public column; declared categories are public, shown or not."""
         dtype = getattr(values, "dtype", np.dtype(object))
         if declared is not None:
             _check_declared(name, values, declared)
         listed = _listed_categories(values, dtype)
         if listed is None:
-            column = cls(name, *_kind_of(values, dtype), dtype)
-            if column.kind == "text":
-                column = replace(column, categories=boolean_texts(values))
-        else:
-            categories = _shown_categories(listed, read_texts(values), declared)
-            column = cls(
-                name,
-                "category",
-                None,
-                dtype,
-                categories=categories,
-                ordered=bool(getattr(dtype, "ordered", False)),
-                n_left_out=len(listed) - sum(category in listed for category in categories),
-            )
+            return cls(name, *_kind_of(values, dtype), dtype)
+        categories = _shown_categories(listed, read_texts(values), declared)
+        return cls(
+            name,
+            "category",
+            None,
+            dtype,
+            categories=categories,
+            ordered=bool(getattr(dtype, "ordered", False)),
+            n_left_out=len(listed) - sum(category in listed for category in categories),
+        )
+
+    @classmethod
+    def of(
+        cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None = None
+    ) -> ColumnSchema:
+        """Describe a public column, with the value of private cells that are missing."""
+        column = cls.of_type(name, values, declared)
+        if column.kind == "text":
+            column = replace(column, categories=boolean_texts(values))
         plain = column.plain(values)
         missing = column.missing(plain)
         nullable = bool(missing.any())
@@ -123,25 +126,6 @@ class ColumnSchema:
         medians = np.partition(plain, middle, axis=0)[middle]
         return replace(column, nullable=nullable, fill_value=medians)
 
-    @classmethod
-    def of_kind(
-        cls,
-        name: Hashable,
-        number: bool,
-        container: str,
-        *,
-        nullable: bool = False,
-        days: str = "",
-    ) -> ColumnSchema:
-        """Describe a column of numbers (days of times or durations) or texts, maybe missing."""
-        if container == "polars":
-            polars = sys.modules["polars"]
-            dtype = polars.Float64 if number else polars.String
-        else:
-            dtype = np.dtype(np.float64 if number else object)
-        exact = np.dtype(np.float64) if number else None
-        return cls(name, "number" if number else "text", exact, dtype, days=days, nullable=nullable)
-
     def is_read_unchanged(self, X: NDArray[Any]) -> bool:
         """Test if an array of numbers needs no conversion except to C order."""
         if X.dtype != self.dtype or X.dtype.itemsize > 8:
@@ -157,10 +141,8 @@ class ColumnSchema:
         Numbers and booleans are floats, missing ones NaN; times have NaT; categories are codes,
         missing ones -1; texts and other objects have None.
         """
-        if self.days:
-            return read_days(values, self.days)
         if self.kind == "number":
-            return _as_exact(read_numbers(values), self.exact)
+            return as_exact(read_numbers(values), self.exact)
         if self.kind == "boolean":
             return read_booleans(values)
         if self.kind in ("time", "duration"):
@@ -309,7 +291,7 @@ def _encodable(texts: NDArray[Any]) -> NDArray[Any]:
     return texts
 
 
-def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:
+def as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:
     """Cast numbers to a type, as floats; numbers out of its range are missing."""
     if dtype is None or dtype == np.float64:
         return x

@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot.tables._cells import (
-    cell_text,
     missing_cells,
-    read_coded_texts,
     read_days,
     read_numbers,
 )
@@ -85,20 +83,16 @@ def refuse_unreadable(
 
 
 def undeclared_cells(
-    cells: Mapping[Hashable, ArrayLike],
-    as_read: Mapping[Hashable, ArrayLike],
+    as_read: Mapping[Hashable, NDArray[np.float64]],
     bounds: Mapping[Hashable, tuple[float, float]],
     categories: Mapping[Hashable, Sequence[Hashable]],
 ) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
     """Yield, by column, the mask of private cells beyond their bounds or declared categories.
 
-    Numbers that can't be read are outside, missing cells are not. A row's mask depends on it alone.
+    Cells that can't be read are outside, missing ones are not. A row's mask depends on it alone.
     """
     for name, (low, high) in bounds.items():
-        x = read_numbers(as_read[name])
-        # A cell that can't be read is NaN, which fails both comparisons.
-        yield name, ~((x >= low) & (x <= high)) & ~missing_cells(cells[name])
-    for name, declared in categories.items():
-        codes = dict.fromkeys(map(cell_text, declared), 0)
-        others = read_coded_texts(as_read[name]).positions(codes, 1) > 0
-        yield name, others & ~missing_cells(cells[name])
+        x = as_read[name]
+        yield name, (x < low) | (x > high)
+    for name in categories:
+        yield name, as_read[name] < 0

@@ -24,12 +24,16 @@ from secretballot.accounting._protocol import RandomState
 from secretballot.accounting._release_plan import PlannedRelease, Run
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
-from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._columns import Column, Header
 from secretballot.tables._fit_checks import price_of_all
-from secretballot.tables._frames import sparse_columns
+from secretballot.tables._frames import (
+    column_names,
+    container_kind,
+    public_table,
+    sparse_columns,
+)
 from secretballot.tables._people import People
-from secretballot.tables._row_schema import TARGETS, RowSchema
+from secretballot.tables._row_schema import TARGETS
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
@@ -66,9 +70,6 @@ _BALLOT_KEYS = ("people", "individualization")
 MOST_BUDGET_SHARE = 0.01
 #: Share of the budget that is left unspent for rounding.
 _ROUNDING_SHARE = 1e-6
-#: Largest share of public cells that occur once in a column of categories: the probability of a new
-#: category in a new row (Good and Turing).
-_NEW_CATEGORY_SHARE = 0.25
 #: Most columns that are compared; of more, such as an image's, evenly spaced ones are.
 _MOST_COLUMNS = 2_000
 
@@ -286,46 +287,20 @@ def cells_outside(
     whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
     depends on that row and on public rows alone.
     """
-    schema, declared = RowSchema.without_sample(X_public), categories or {}
-    if not schema.shape:
+    if container_kind(X_public) in ("", "column", "list"):
         return
-    columns = schema.columns
-    if schema.container == "numbers":
-        columns *= math.prod(schema.shape)
-    positions = np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist()
+    shown: ArrayLike = public_table(X_public, "X_public")
+    header = Header(column_names(shown), np.shape(shown)[1:])
+    names = header.names or range(math.prod(header.shape))
+    positions = np.unique(np.linspace(0, len(names) - 1, _MOST_COLUMNS, dtype=int)).tolist()
     tables: list[Iterable[ArrayLike]] = []
-    for table in (X, X_public):
+    for table in (X, shown):
         if issparse(table):
             tables.append(sparse_columns(table, positions))
         else:
-            tables.append(map(schema.match_columns(table).__getitem__, positions))
+            tables.append(map(header.match_columns(table).__getitem__, positions))
     for index, private, public in zip(positions, *tables, strict=True):
-        column = columns[index]
-        name = index if column.name is None else column.name
-        if chosen is not None and name not in chosen:
-            continue
-        yield name, _outside(column, private, public, declared.get(name))
-
-
-def _outside(
-    column: ColumnSchema, private: ArrayLike, public: ArrayLike, declared: Sequence[Hashable] | None
-) -> NDArray[np.bool_]:
-    missing, unknown = missing_cells(private), missing_cells(public)
-    if unknown.all() and declared is None:
-        return ~missing
-    if column.kind in ("number", "boolean", "time", "duration") and declared is None:
-        cells, shown = column.plain(private), column.plain(public)
-        shown = shown[~column.missing(shown)]
-        if not len(shown):  # they are infinite, or don't fit their type
-            return ~missing
-        # A misfit is NaN, which fails both comparisons.
-        outside = ~((cells >= shown.min()) & (cells <= shown.max()))
-    else:
-        shown = read_texts(public)[~unknown]
-        if declared is None:
-            _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
-            if (counts == 1).sum() / max(len(shown), 1) > _NEW_CATEGORY_SHARE:
-                return np.zeros(len(missing), dtype=bool)  # free text, or names
-        public_texts = {*shown, *map(cell_text, declared or [])}
-        outside = read_coded_texts(private).positions(dict.fromkeys(public_texts, 0), 1) > 0
-    return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
+        name = names[index]
+        if chosen is None or name in chosen:
+            column = Column.of(name, public, (categories or {}).get(name))
+            yield name, column.outside(column.read(private))

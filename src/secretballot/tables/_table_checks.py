@@ -17,8 +17,9 @@ from scipy.sparse import issparse
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot.tables._cells import missing_cells, read_days, read_numbers, read_texts
+from secretballot.tables._cells import missing_cells, read_numbers, read_texts
 from secretballot.tables._column_schema import ColumnSchema
+from secretballot.tables._columns import Column
 from secretballot.tables._frames import (
     as_table,
     column_names,
@@ -359,11 +360,10 @@ def check_file_columns(X_public: Any) -> None:
     names = list(getattr(table, "columns", range(table.shape[1])))
     numbered = []
     for column, values in zip(names, columns_of(table), strict=True):
-        kind = ColumnSchema.of(column, values).kind
-        if kind not in ("number", "time", "duration"):
+        reader = Column.of(column, values)
+        if reader.kind not in ("number", "time", "duration"):
             continue
-        x = read_numbers(values) if kind == "number" else read_days(values, kind)
-        steps = np.diff(x)  # none is above or below 0 beside a missing cell
+        steps = np.diff(reader.read(values))  # none is above or below 0 beside a missing cell
         if not ((steps > 0).all() or (steps < 0).all()):
             continue
         numbered.append(column)

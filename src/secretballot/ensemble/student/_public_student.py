@@ -19,7 +19,7 @@ from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
 from secretballot.tables._frames import NAMES_DIFFER, column_remedies
-from secretballot.tables._row_schema import FAR_WORDS, NumberRanges
+from secretballot.tables._known_cells import CellCheck
 
 #: Beginnings of errors that speak of columns, and show no cell.
 _OF_COLUMNS = ("X has ", NAMES_DIFFER)
@@ -68,8 +68,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     ['yes', 'no']
     """
 
-    #: Ranges of public rows, of which predictions warn.
-    _ranges: NumberRanges | None = None
+    #: Cells of public rows: predictions warn of others.
+    _cells: CellCheck | None = None
 
     def __init__(self, estimator: Any, classes: Classes, privacy: dict[str, Any]) -> None:
         self.estimator = estimator
@@ -132,8 +132,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
     def _answers(self, ask: Callable[[Rows], Any], X: Rows) -> Any:
         """Ask the estimator, whose errors may show cells of rows that may be private."""
-        if self._ranges is not None:
-            self._ranges.warn(X, FAR_WORDS)
+        if self._cells is not None:
+            self._cells.warn(X)
         try:
             with marked_errors("X"):
                 return ask(X)

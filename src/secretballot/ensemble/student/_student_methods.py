@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, TypeVar, cast
@@ -21,7 +20,6 @@ from secretballot.ensemble._estimator_types import Classes, Learner, Rows
 from secretballot.ensemble._public_rows import as_rows, matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.measures._score_methods import NO_LABELS, PrivatePredictor
-from secretballot.measures._scored_rows import CellCounts
 from secretballot.tables._row_independence import check_row_independence
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls
@@ -88,11 +86,15 @@ class StudentMethods:
         PublicStudent
             The fitted student and its privacy guarantee.
         """
-        self._check_student()
         # Copies, so that neither object can change the other.
-        student = PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
-        student._ranges = None if self._row_schema is None else self._row_schema.ranges
+        student = self._silent_student()
+        student._cells = None if self._row_schema is None else self._row_schema.cells
         return student
+
+    def _silent_student(self) -> PublicStudent:
+        """Return the student without warnings of cells, of which rows are checked before it."""
+        self._check_student()
+        return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
 
     def statement(self) -> PrivacyStatement:
         """Return the accountant's current privacy statement, for a data owner to sign.
@@ -116,13 +118,11 @@ class StudentMethods:
         calls_by_size: dict[int | str, RowCalls] = vars(self).setdefault("_student_calls", {})
         calls, schema = calls_by_size.get(rows_per_call), self._row_schema
         if calls is None or calls.model.estimator is not self.student_:
-            student, name = self.to_student(), f"{type(self).__name__}.predict"
-            student._ranges = None  # the cells of all rows are counted together
+            student, name = self._silent_student(), f"{type(self).__name__}.predict"
             check_row_independence(student.predict, schema.sample, name)
             calls = choose_calls(student, "predict", schema, rows_per_call, name=name)
             calls_by_size[rows_per_call] = calls
-        cells = CellCounts(schema.count_cells, schema.warn_counts)
-        return PrivatePredictor(schema, calls, calls, cells, warns=True)
+        return PrivatePredictor(schema, calls, calls, schema.cells, warns=True)
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
@@ -130,17 +130,23 @@ class StudentMethods:
         check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
     def _student_rows(self, X: Rows) -> Any:
-        """Return rows with the columns of the public ones, read as a fit reads them if they hold
-        texts for numbers; scikit-learn reads names alone.
+        """Return rows with the columns of the public ones, and warn of cells that it lacked.
+
+        They are read as a fit reads them if they hold texts for numbers; scikit-learn reads names
+        alone.
         """
         schema = self._row_schema
         if schema is not None and schema.container in ("column", "list"):
             return schema.read_queries(as_rows(X, "X"))
         table = matching_rows(self, X, "X")
-        if schema is not None and schema.holds_texts(table):
-            # The student warns of far numbers itself.
-            return replace(schema, ranges=None).read_queries(table, warns=True)
-        return table if schema is None else schema.order_frame(table)
+        if schema is None:
+            return table
+        table = schema.order_frame(table)
+        if schema.cells is not None:
+            schema.cells.warn(table)
+            if schema.cells.are_texts_for_numbers(table):
+                return schema.read_queries(table)
+        return table
 
     @_of_student
     def predict(self, X: Rows) -> NDArray[Any]:
@@ -155,8 +161,7 @@ class StudentMethods:
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Class labels; of several labels a row, 1 for those that are present.
         """
-        self._check_student()
-        return self.to_student().predict(self._student_rows(X))
+        return self._silent_student().predict(self._student_rows(X))
 
     @_of_student
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
@@ -171,8 +176,7 @@ class StudentMethods:
         ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
             Probability of each class in the order of ``classes_``, or of each label.
         """
-        self._check_student()
-        return self.to_student().predict_proba(self._student_rows(X))
+        return self._silent_student().predict_proba(self._student_rows(X))
 
     @_of_student
     def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secretballot._base._errors import warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Learner, Rows
-from secretballot.ensemble.tables._encoded_column import EncodedColumn
+from secretballot.tables._columns import Column, category_texts
 from secretballot.tables._frames import (
     as_table,
     check_table,
@@ -25,6 +26,59 @@ from secretballot.tables._frames import (
     public_table,
 )
 from secretballot.tables._public_data import PublicData, public_rows
+
+#: Least number of public rows of a category that is not declared, and most categories of a column.
+_FEWEST_ROWS, _MOST_CATEGORIES = 2, 100
+#: Least share of the public rows whose category has a feature.
+_LEAST_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """Features of a column: a scaled number, or indicators of categories; and of missing cells."""
+
+    column: Column
+    categories: tuple[int, ...] = ()  # codes that have an indicator; none for numbers
+    mean: float = 0.0  # of the public numbers, as the scale
+    scale: float = 1.0
+
+    @classmethod
+    def of(
+        cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None
+    ) -> EncodedColumn | None:
+        """Describe a public column; None if nothing can be learned from it."""
+        column = Column.of(name, values, declared, fewest=_FEWEST_ROWS)
+        cells = column.read(values)
+        known = cells[np.isfinite(cells)]
+        if column.is_number:
+            if not len(known) or column.low == column.high:
+                return None
+            return cls(column, (), float(known.mean()), float(known.std()))
+        if declared is not None:
+            texts = category_texts(declared).tolist()
+            return cls(column, tuple(map(column.texts.index, texts)))
+        rows = np.bincount(known[known >= 0].astype(np.intp), minlength=len(column.texts))
+        frequent = np.argsort(-rows, kind="stable")[:_MOST_CATEGORIES]
+        frequent = frequent[rows[frequent] >= _FEWEST_ROWS]
+        if rows[frequent].sum() < _LEAST_SHARE * len(known):
+            return None
+        return cls(column, tuple(np.sort(frequent).tolist()))
+
+    def names(self) -> list[str]:
+        name = self.column.name
+        names = [f"{name}={self.column.texts[code]}" for code in self.categories] or [str(name)]
+        return [*names, f"{name} is missing"] if self.column.nullable else names
+
+    def encode(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Compute the features of cells, each by itself: (n_rows, n_features)."""
+        cells = self.column.read(values)
+        missing = np.isnan(cells)
+        if self.column.is_number:
+            missing |= np.isinf(cells)
+            features = (np.where(missing, self.mean, cells)[:, None] - self.mean) / self.scale
+        else:
+            features = (cells[:, None] == self.categories).astype(np.float64)
+        return np.column_stack([features, missing]) if self.column.nullable else features
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
