@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from secretballot._base._errors import LedgerError
 from secretballot._base._numbers import (
@@ -31,7 +31,7 @@ from secretballot.accounting._report import (
     remaining_for,
     spent_by_level,
 )
-from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting._statement import PrivacyStatement, ledger_facts
 from secretballot.ledger._budget import Cap, LevelBudget, Scope, check_cap, without_only_level
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._guard import showing
@@ -134,6 +134,13 @@ class BudgetHandle:
     def statement(self) -> PrivacyStatement:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
         return PrivacyStatement.of(self._ledger)
+
+    def _statement_facts(self) -> dict[str, Any]:
+        """Return plain values to be sent along: `PrivacyStatement.from_facts` states them."""
+        facts = ledger_facts(self._ledger)
+        if self._ledger.budget.is_sensitive:
+            return PrivacyStatement.from_facts(facts).to_dict()  # withholds what must not be sent
+        return facts
 
     def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
         """Return the scope of one fit: its releases together may spend no more than this.

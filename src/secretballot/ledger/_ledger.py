@@ -359,21 +359,23 @@ class Ledger:
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
-        mark = self._store.slots().mark
-        header, place = self._ask(lambda rows: (self._same_header(rows), rows.place()))
-        totals = self.totals()
-        if not same_place(totals.place or header.place, place):
-            why = "This is a copy of a ledger, or was restored or moved"
-        elif mark is None or mark.ledger_id != header.ledger_id:
-            why = self._store.without_mark
-        elif not self._ask(lacks_entry, header, mark):
-            return ""
-        else:
-            why = (
+        mark, totals = self._store.slots().mark, self.totals()
+
+        def fault(rows: Rows) -> str:
+            header = self._same_header(rows)
+            if not same_place(totals.place or header.place, rows.place()):
+                return "This is a copy of a ledger, or was restored or moved"
+            if mark is None or mark.ledger_id != header.ledger_id:
+                return self._store.without_mark
+            if not lacks_entry(rows, header, mark):
+                return ""
+            return (
                 f"Entries are missing: the mark of this ledger says that {mark.sequence} had been "
                 "recorded, and the last of these is not in it"
             )
-        return f"{why}. {_UNCHECKED}"
+
+        why = self._ask(fault)
+        return why and f"{why}. {_UNCHECKED}"
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
@@ -416,7 +418,7 @@ class Ledger:
         # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(read_totals, at_most=start)
+        stored = self._ask(read_totals, at_most=start) if start else None
         first = Totals(digest=self.genesis, levels=self.budget.levels)
         return Walk(self, first.or_later(stored), last)
 
