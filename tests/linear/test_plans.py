@@ -316,27 +316,40 @@ def test_releases_of_one_name_are_no_plan():
         ReleasePlan((release, replace(release, n_rows=2)))
 
 
-def test_a_refund_that_fails_keeps_no_other_back(monkeypatch):
+def test_a_reservation_that_was_settled_elsewhere_keeps_no_other_back():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant, epsilon=1.0)
+    plan = model.plan_fit(4_000, POOL)
+    with paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=no_seed):
+        first, second = (
+            accountant.resume(entry.reservation.id, release.mechanism)
+            for entry, release in list(zip(accountant.entries(), plan, strict=True))[:2]
+        )
+        accountant.settle(first)
+        accountant.top_up(second, n_rows=1)
+    events = [entry.reservation.event for entry in accountant.entries()]
+    assert events == ["reserve"] * len(plan) + ["settle", "reserve"] + ["settle"] * (len(plan) - 1)
+    assert accountant.spent().share == pytest.approx(0, abs=1e-12)
+
+
+def test_a_refund_that_fails_can_be_made_later(monkeypatch):
     accountant = PrivacyAccountant(4.0, 1e-5)
     plan = PrivateLogisticRegression(classes=[0, 1], accountant=accountant).plan_fit(4_000, POOL)
-    settle, first = PrivacyAccountant.settle, []
-
-    def fail_once(self, reservation):
-        if not first:
-            first.append(reservation)
-            raise LedgerError("disk full")
-        settle(self, reservation)
-
-    monkeypatch.setattr(PrivacyAccountant, "settle", fail_once)
     with (
         pytest.raises(LedgerError, match="disk full"),
-        paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=lambda *_: None),
+        paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=no_seed),
     ):
-        pass
-    events = [entry.reservation.event for entry in accountant.entries()]
-    assert events == ["reserve"] * len(plan) + ["settle"] * (len(plan) - 1)
-    settle(accountant, first[0])
+        monkeypatch.setattr(type(accountant._ledger), "transact", fail)
+    monkeypatch.undo()
+    paid = accountant.entries()
+    assert [entry.reservation.event for entry in paid] == ["reserve"] * len(plan)
+    for entry, release in zip(paid, plan, strict=True):
+        accountant.settle(accountant.resume(entry.reservation.id, release.mechanism))
     assert accountant.spent().share == pytest.approx(0, abs=1e-12)
+
+
+def fail(*_, **__):
+    raise LedgerError("disk full")
 
 
 def test_noise_of_a_fit_is_keyed_by_name_and_number(monkeypatch):

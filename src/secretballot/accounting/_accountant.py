@@ -23,11 +23,9 @@ from secretballot.accounting._protocol import (
     is_seeded,
     new_entry,
     noise_generator,
-    row_laws,
 )
 from secretballot.accounting._report import LARGE_EPSILON, warn_overspent
 from secretballot.accounting._reservations import Reservation, ReservedPayment
-from secretballot.costs._groups import check_groups
 from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
@@ -306,11 +304,9 @@ class PrivacyAccountant(Carving):
             pricing = pricing_for(limits, priced)
             pricing.admit(self._ledger.totals(limits.scope_id))
             return pricing
-        mechanism, n_columns = priced.mechanism, priced.n_columns
-        groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
-        check_groups(groups, self._ledger.budget.names, "the mechanism")
-        state = self._to_be_drawn(reservation)
-        return ReservedPayment(reservation, priced, limits.scope_id, state)
+        payment = ReservedPayment(self, reservation, priced, limits.scope_id)
+        payment.admit()
+        return payment
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

@@ -157,6 +157,9 @@ class Pricing(ABC):
         """
         return [(span, self.price(totals, span))]
 
+    def prepare(self, span: Span) -> None:  # noqa: B027
+        """Compute what is slow in the price of rows, before others wait for the ledger."""
+
     @abstractmethod
     def unchecked_price(self, span: Span) -> Costs:
         """Compute the charges in an unspent budget of the same size, whether they fit or not."""
@@ -208,6 +211,9 @@ class RenyiPricing(Pricing):
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
         self.price(totals, span)
         return [(part, self._cost(part)) for part in span.apart()]
+
+    def prepare(self, span: Span) -> None:
+        self._cost(span)
 
     def unchecked_price(self, span: Span) -> Costs:
         return self._cost(span)
@@ -344,6 +350,10 @@ class GaussianPricing(Pricing):
                 "Take fewer rows, or use more noise.",
             )
         return charges
+
+    def prepare(self, span: Span) -> None:
+        if self._plan is not None:
+            self.shares_of_remaining(span, self.headroom(Totals(digest="")))
 
     def unchecked_price(self, span: Span) -> Costs:
         charges = self._charges(span, self.headroom(Totals(digest="")), math.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -210,8 +210,7 @@ def paid_run(
             raise
         yield Run(accountant, plan, reservations, scope, note, noise)
     finally:
-        # If one settlement fails, the stack still settles the others.
-        with HeldInterrupts() as interrupts, ExitStack() as refunds:
+        with HeldInterrupts() as interrupts:
             interrupts.hold()
-            for reservation in reversed([*reservations.values()]):
-                refunds.callback(accountant.settle, reservation)
+            if reservations:
+                accountant._settle(reservations.values(), scope.id, skips_settled=True)

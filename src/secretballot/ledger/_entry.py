@@ -284,11 +284,6 @@ class Child:
     event: ChildEvent
     grant: Grant | None = None  # of "carve"
 
-    @property
-    def account(self) -> str:
-        """Name of the child that is charged; "" for the whole budget."""
-        return self.name if self.event == "spend" else ""
-
     def stored(self) -> tuple[str, ChildEvent, str]:
         return self.name, self.event, "" if self.grant is None else self.grant.stored()
 
@@ -348,6 +343,11 @@ class LedgerEntry:
     checkpoint: str | None = None  # digest of the sums up to this entry
     previous: str = ""  # the hash chain
     digest: str = ""
+
+    @property
+    def account(self) -> str:
+        """Name of the child that is charged; "" for the whole budget."""
+        return self.child.name if self.child is not None and self.child.event == "spend" else ""
 
     @property
     def is_release(self) -> bool:

@@ -33,11 +33,11 @@ from secretballot.ledger._store import (
     read_entries,
     read_header,
     read_private_records,
+    read_reservation,
     read_totals,
-    reservation_entries,
     write_new,
 )
-from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
+from secretballot.ledger._totals import CHECKPOINT_EVERY, ReservationTotals, Totals
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -153,10 +153,11 @@ class Transaction:
             )
         return replace(self, _budget=budget, _child=child)
 
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then its last entry."""
+    def reservation(self, id: str) -> ReservationTotals | None:
+        """Return the payments of a reservation and its state; None if this budget has none."""
         with meaning(self._store):
-            return reservation_entries(self._rows, id)
+            found = load_reservation(self._rows, self._chain.totals, id)
+        return None if found is None or found.payments[0].account != self._child else found
 
     def append(self, entry: LedgerEntry, private: str | None = None, *, time: str = "") -> None:
         """Write an entry after the last one, to be committed at the end of the transaction.
@@ -172,7 +173,8 @@ class Transaction:
         before = self._chain.totals
         sequence = before.sequence + 1
         with meaning(self._store):
-            load_reservation(self._rows, before, entry.reservation)
+            if entry.reservation is not None:
+                load_reservation(self._rows, before, entry.reservation.id)
             after = before.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
@@ -401,9 +403,10 @@ class Ledger:
     def check_open(self) -> None:
         """Refuse a child budget that was closed."""
 
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(reservation_entries, id)
+    def reservation(self, id: str) -> ReservationTotals | None:
+        """Return the payments of a reservation and its state; None if this budget has none."""
+        found = self.root._ask(read_reservation, id)
+        return None if found is None or found.payments[0].account != self.child_name else found
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
@@ -488,7 +491,8 @@ def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
     for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
         load_scope(rows, totals, entry.scope_id)
-        load_reservation(rows, totals, entry.reservation)
+        if entry.reservation is not None:
+            load_reservation(rows, totals, entry.reservation.id)
         totals = totals.after(entry)
         if entry.checkpoint is not None:
             read_checkpoint(rows, entry)  # what later readers begin with
@@ -602,10 +606,6 @@ class ChildLedger(Ledger):
     def totals(self, scope: str | None = None) -> Totals:
         return self.root.totals(scope).of_child(self.child_name)
 
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        entries = self.root.reservation(id)
-        return entries if all(map(self._owns, entries)) else []
-
     def private_records(self) -> dict[int, str]:
         """Return none: budgets that keep them have no children."""
         return {}
@@ -620,7 +620,7 @@ class ChildLedger(Ledger):
         return self.root.verify()
 
     def _owns(self, entry: LedgerEntry) -> bool:
-        return entry.child is not None and entry.child.account == self.child_name
+        return entry.account == self.child_name
 
 
 class _ChildWalk(Walk):
