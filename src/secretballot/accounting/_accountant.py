@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import CompletedInterrupt, LedgerError, PrivacyLeakWarning, warn
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._numbers import quoted
 from secretballot.accounting._children import Carving
 from secretballot.accounting._limits import Limits
@@ -30,7 +31,6 @@ from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
 from secretballot.ledger._entry import to_json
-from secretballot.ledger._guard import HeldInterrupts
 from secretballot.ledger._ledger import Accepted, Ledger, Transaction
 
 

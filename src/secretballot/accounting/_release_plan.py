@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import CompletedInterrupt
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._view import Bar, Cell, Shown, Table, View, percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level, without_only_level
-from secretballot.ledger._guard import HeldInterrupts
 
 #: Key of a note under which the ledger keeps the name of a planned release.
 RELEASE = "release"

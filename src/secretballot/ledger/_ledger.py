@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from secretballot._base._errors import LedgerError
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._entry import Child, ChildTotals, LedgerEntry, digest_of
 from secretballot.ledger._file_store import FileStore, real_path
-from secretballot.ledger._guard import SLOTS, HeldInterrupts, Mark, clock_fault, same_place
+from secretballot.ledger._guard import SLOTS, Mark, clock_fault, same_place
 from secretballot.ledger._server_connection import is_url
 from secretballot.ledger._server_store import ServerStore
 from secretballot.ledger._store import (

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from secretballot._base._errors import LedgerError
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._view import plain_number
 from secretballot.costs._orders import ORDERS
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._guard import HeldInterrupts, Mark
+from secretballot.ledger._guard import Mark
 from secretballot.ledger._ledger import BATCH, Ledger, Transaction, named_store, read_steps
 from secretballot.ledger._server_connection import is_url
 from secretballot.ledger._store import (

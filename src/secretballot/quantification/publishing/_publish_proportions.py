@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._base._errors import BudgetExceededError, PrivacyLeakWarning, warn
+from secretballot._base._interrupts import completed
 from secretballot._base._numbers import check_integer, check_number, check_pair, quoted
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._guard import completed
 from secretballot.mechanisms._proportions import GaussianProportions, Proportions
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._bags import Bags
