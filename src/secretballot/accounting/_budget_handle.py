@@ -57,7 +57,8 @@ class BudgetHandle:
         Nothing is left of a child that was closed.
         """
         totals, sensitive = self._ledger.totals(), self._ledger.budget.is_sensitive
-        is_closed = self._ledger.is_closed
+        child = totals.children.get(self._ledger.child_name)
+        is_closed = child is not None and child.is_closed
         return without_only_level(
             ByLevel(
                 (level.name, remaining_for(level, totals, is_closed, sensitive=sensitive))
@@ -199,8 +200,7 @@ class BudgetHandle:
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         span = pricing.span(int(n_rows))
         if check_left:
-            self._ledger.check_open()
-            charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
+            charges = dict(pricing.price(self._open_totals(scope), span))
         else:
             charges = dict(pricing.unchecked_price(span))
         return without_only_level({level.name: share_of(level, charges) for level in self.levels})
@@ -242,9 +242,8 @@ class BudgetHandle:
         n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         _check_share(share)
-        self._ledger.check_open()
         limits = self._limits(scope)
-        totals = self._ledger.totals(limits.scope_id)
+        totals = self._open_totals(scope)
         limits.check_headroom(totals)
         build = noise_builder(make)
         check_mechanism(build(1.0), self.relation)
@@ -293,10 +292,8 @@ class BudgetHandle:
         """
         check_integer("n_fits", n_fits)
         _check_share(share)
-        self._ledger.check_open()
-        totals = self._ledger.totals()
         return without_only_level(
-            equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
+            equal_caps(self._ledger.budget, self._open_totals(), int(n_fits), float(share))
         )
 
     def check_left(self, scope: Scope, *, is_copy: bool = False) -> None:
@@ -316,8 +313,7 @@ class BudgetHandle:
         BudgetExceededError
             If less is left, of the budget of any level.
         """
-        self._ledger.check_open()
-        check_left(self._ledger.budget, self._ledger.totals(), scope, is_copy)
+        check_left(self._ledger.budget, self._open_totals(), scope, is_copy)
 
     @property
     def epsilon(self) -> float | dict[str, float]:
@@ -364,6 +360,12 @@ class BudgetHandle:
     ) -> Pricing:
         priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
         return pricing_for(self._limits(scope), priced)
+
+    def _open_totals(self, scope: Scope | None = None) -> Totals:
+        """Return the totals; ValueError if this is a child that was closed."""
+        totals = self._ledger.totals(scope.id if scope else None)
+        totals.check_open(self._ledger.child_name)
+        return totals
 
     def _limits(self, scope: Scope | None) -> Limits:
         budget = self._ledger.budget

@@ -223,8 +223,8 @@ class Carving(Reserving):
         limits.check_costs(costs)
 
         def record(transaction: Transaction) -> None:
-            if name in transaction.children:
-                if transaction.children[name].is_closed:
+            if name in transaction.whole.children:
+                if transaction.whole.children[name].is_closed:
                     raise ValueError(
                         f"name={name!r} was a child that was closed, for good: take another name."
                     )
@@ -264,14 +264,14 @@ class Carving(Reserving):
         if not isinstance(child, ChildLedger):
             raise ValueError("close() is for a child budget, and this is the whole one.")
         name = child.child_name
-        if child.state().is_closed:
+        if child.totals().children[name].is_closed:
             raise ValueError(f"the child {name!r} was closed before.")
         for reservation in reservations:
             self.settle(reservation)
         scope = _charging_scope(name, child.root)
 
         def record(transaction: Transaction) -> None:
-            last = transaction.children[name]
+            last = transaction.whole.children[name]
             if last.is_closed:
                 raise ValueError(f"the child {name!r} was closed before.")
             refund = last.grant.refund(last)

@@ -280,6 +280,14 @@ class Totals:
         new_child = None if child.grant is None else ChildTotals(child.grant, scope)
         self.children[child.name] = (new_child or self.children[child.name]).after(child.event)
 
+    def check_open(self, child: str) -> None:
+        """Refuse a child budget that was closed; the whole budget, "", never is."""
+        if child and (child not in self.children or self.children[child].is_closed):
+            raise ValueError(
+                f"the child budget {child!r} was closed, and what was left of it given back. "
+                "Nothing was released or recorded."
+            )
+
     def of_child(self, name: str) -> Totals:
         child = self.children.get(name)
         if child is None:
