@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -160,7 +161,13 @@ class BudgetHandle:
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis, share)
+        names = self._ledger.budget.names
+        scope = Scope(
+            id=uuid.uuid4().hex,
+            epsilon=check_cap(epsilon, names),
+            ledger=self._ledger.genesis,
+            share=check_cap(share, names, "share", most=1.0),
+        )
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 

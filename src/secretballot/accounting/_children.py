@@ -11,8 +11,6 @@ from secretballot._base._view import Bar, Cell, Key, Segment, Table, percent
 from secretballot.accounting._limits import largest_epsilon
 from secretballot.accounting._report import spent_on
 from secretballot.accounting._reservations import Reservation, Reserving
-from secretballot.costs._cost import gate_budget, gaussian_budget
-from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import (
     Budget,
     Cap,
@@ -52,22 +50,15 @@ def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, f
 
     def largest_cap(level: LevelBudget) -> float:
         return largest_epsilon(
-            level.epsilon, lambda cap: _amount(level, cap) <= share * level.amount
+            level.epsilon, lambda cap: level.amount_of(cap, level.order)[1] <= share * level.amount
         )
 
     caps = {level.name: largest_cap(level) for level in levels}
     return without_only_level(caps)
 
 
-def _amount(level: LevelBudget, cap: float) -> float:
-    """Compute the limit of a child in the currency of its parent."""
-    if level.order == GAUSSIAN:
-        return gaussian_budget(cap, level.delta, level.approximation_delta)
-    return gate_budget(cap, level.delta - level.approximation_delta, level.order)
-
-
 def _child_level(level: LevelBudget, cap: float, approximation_delta: float | None) -> LevelBudget:
-    amount = _amount(level, cap)
+    _, amount = level.amount_of(cap, level.order)
     if not amount > 0:
         raise ValueError(
             f"epsilon={cap:g} of a child can't be certified at delta={level.delta:g} in the "

@@ -220,7 +220,7 @@ def append_payments(
     entry = new_entry(reservation.mechanism, reservation.scope, note or {})
     for part, charges in pricing.payments(transaction.totals, span):
         plan = part.n_rows, part.n_answers
-        state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
+        state = state.extended(*plan) if state else Reserved(reservation.id, "reserve", (plan,))
         transaction.append(replace(entry, charges=charges, reservation=state))
 
 

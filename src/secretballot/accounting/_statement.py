@@ -131,12 +131,12 @@ class PrivacyStatement(Shown):
         """Put the facts of `ledger_facts`, or the values of `to_dict`, in words."""
         if "format" in facts:
             return cls.from_dict(facts)
-        held = Contents(**facts["contents"])
+        held, stated = Contents(**facts["contents"]), facts["stated"]
         budget = Budget(
             levels=tuple(map(_level_budget, facts["levels"])),
-            unit=facts["unit"],
-            relation=facts["relation"],
-            accounting=facts["accounting"],
+            unit=stated["unit"],
+            relation=stated["relation"],
+            accounting=stated["accounting"],
         )
         shares = {level["level"]: level["share_spent"] for level in facts["levels"]}
         overspent = {name: share for name, share in shares.items() if share > 1}
@@ -146,32 +146,24 @@ class PrivacyStatement(Shown):
             words = release_words(group["mechanism"], Released(**group).facts)
             withheld = _withheld(group["mechanism"]) if sensitive else {}
             released.append({"words": words, **group, **withheld})
-        n_entries, as_of = facts["n_entries"], held.last or facts["created"]
+        as_of = held.last or stated["created"]
         return cls(
             summary=summary(
                 budget,
                 shares,
                 sentences.outside_names,
-                n_entries=n_entries,
+                n_entries=stated["n_entries"],
                 as_of=as_of,
                 all_seeded=bool(released) and all(group["seeded"] for group in released),
             ),
-            unit=budget.unit,
-            relation=budget.relation,
-            accounting=budget.accounting,
             levels=tuple(_level_values(level, sensitive) for level in facts["levels"]),
             released=tuple(released),
             outside=sentences.outside,
             recorded=sentences.recorded,
-            assumptions=(*sentences.assumed, *([_WHOLE] if facts["completeness_note"] else [])),
-            ledger_id=facts["ledger_id"],
-            created=facts["created"],
-            library_version=facts["library_version"],
-            n_entries=n_entries,
+            assumptions=(*sentences.assumed, *([_WHOLE] if stated["completeness_note"] else [])),
             as_of=as_of,
             head=None if sensitive else facts["digest"],
-            completeness_note=facts["completeness_note"],
-            is_temporary=facts["is_temporary"],
+            **stated,
         )
 
     @classmethod
@@ -271,20 +263,23 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
             "epsilon_spent": plain_number(spent.epsilon),
         }
         levels.append(values)
-    return {
+    stated = {
         "unit": budget.unit,
         "relation": budget.relation,
         "accounting": budget.accounting,
-        "levels": levels,
-        "contents": held._asdict(),
-        "child_name": ledger.child_name,
         "ledger_id": header.ledger_id,
         "created": header.created,
         "library_version": header.library_version,
         "n_entries": totals.sequence,
-        "digest": totals.digest,
         "completeness_note": completeness_note,
         "is_temporary": ledger.is_temporary,
+    }
+    return {
+        "levels": levels,
+        "contents": held._asdict(),
+        "child_name": ledger.child_name,
+        "digest": totals.digest,
+        "stated": stated,
     }
 
 
