@@ -284,9 +284,7 @@ class PrivacyAccountant(Carving):
 
         with HeldInterrupts() as interrupts:
             payment.observe(outcome)
-            n_rows, exception = self._ledger.transact(
-                record, limits.scope_id, interrupts=interrupts
-            )
+            n_rows, exception = self._ledger.transact(record, interrupts=interrupts)
             # A copy: a view would still hold, in its base, the rows that were not begun.
             answer = interrupts.keep(outcome[:n_rows].copy())
             if isinstance(exception, KeyboardInterrupt):

@@ -223,11 +223,11 @@ class Carving(Reserving):
                     f"name={name!r} is a child already; leave epsilon out to go on with it, or "
                     "take another name."
                 )
-            limits.check_charges(transaction.totals, costs, child=name)
+            limits.check_charges(transaction.totals(scope.id), costs, child=name)
             carved = Child(name, "carve", grant)
             transaction.append(LedgerEntry.child_event(carved, costs, scope.id))
 
-        self._ledger.transact(record, scope.id)
+        self._ledger.transact(record)
         return self._handle(ChildLedger.of(self._ledger, name))
 
     def children(self) -> dict[str, Self]:
@@ -269,7 +269,7 @@ class Carving(Reserving):
             closed = Child(name, "close")
             transaction.append(LedgerEntry.child_event(closed, refund, scope.id))
 
-        child.root.transact(record, scope.id)
+        child.root.transact(record)
 
     @property
     def child_name(self) -> str:

@@ -136,6 +136,8 @@ class Pricing(ABC):
     #: Words that are added to the note of a release.
     note: Mapping[str, str] = {}
 
+    _limits: Limits
+
     #: True if a sanitized budget keeps a record of the votes.
     keeps_private = True
 
@@ -181,7 +183,7 @@ class Pricing(ABC):
 
     def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
         """Return the entry of a release with the rows that are begun, and their charges."""
-        n_rows, charges = self.charge(transaction.totals)
+        n_rows, charges = self.charge(transaction.totals(self._limits.scope_id))
         return replace(entry, n_rows=n_rows, charges=charges)
 
 

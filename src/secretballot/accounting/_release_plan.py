@@ -213,4 +213,4 @@ def paid_run(
         with HeldInterrupts() as interrupts:
             interrupts.hold()
             if reservations:
-                accountant._settle(reservations.values(), scope.id, skips_settled=True)
+                accountant._settle(reservations.values(), skips_settled=True)

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,7 +218,8 @@ def append_payments(
 ) -> None:
     """Append an entry that pays for rows, and one that pays for the answers among them."""
     entry = new_entry(reservation.mechanism, reservation.scope, note or {})
-    for part, charges in pricing.payments(transaction.totals, span):
+    totals = transaction.totals(reservation.scope.id)
+    for part, charges in pricing.payments(totals, span):
         plan = part.n_rows, part.n_answers
         state = state.extended(*plan) if state else Reserved(reservation.id, "reserve", (plan,))
         transaction.append(replace(entry, charges=charges, reservation=state))
@@ -305,13 +306,8 @@ class ReservedPayment:
         return state
 
 
-class _Purchase(NamedTuple):
-    """Rows that are to be paid for."""
-
-    reservation: Reservation
-    pricing: Pricing
-    span: Span
-    note: Mapping[str, Any]
+#: Rows that are to be paid for, and the note of their payment.
+Purchase = tuple[Reservation, Pricing, Span, Mapping[str, Any]]
 
 
 class Reserving(BudgetHandle):
@@ -366,7 +362,7 @@ class Reserving(BudgetHandle):
         # The refund needs a scope that was charged: parts of levels add up by scope.
         scope = self.scope() if scope is None else scope
         bought = self._purchase(mechanism, n_rows, n_columns, n_answers, scope, note or {})
-        return self._pay([bought], scope, bought.reservation)
+        return self._pay([bought], bought[0])
 
     def reserve_plan(
         self, plan: ReleasePlan, scope: Scope, note: Mapping[str, Any] | None = None
@@ -393,14 +389,14 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             As of `reserve`.
         """
-        purchases, reservations = list[_Purchase](), dict[str, Reservation]()
+        purchases, reservations = list[Purchase](), dict[str, Reservation]()
         for release in plan:
             mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
             words = {**(note or {}), **release.words}
             bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
             purchases.append(bought)
-            reservations[release.name] = bought.reservation
-        return self._pay(purchases, scope, reservations)
+            reservations[release.name] = bought[0]
+        return self._pay(purchases, reservations)
 
     def _purchase(
         self,
@@ -410,7 +406,7 @@ class Reserving(BudgetHandle):
         n_answers: int | None,
         scope: Scope,
         note: Mapping[str, Any],
-    ) -> _Purchase:
+    ) -> Purchase:
         """Check rows that are to be reserved, and that they fit what is left."""
         check_mechanism(mechanism, self.relation)
         n_rows = number_of_rows("n_rows", n_rows)
@@ -443,18 +439,17 @@ class Reserving(BudgetHandle):
             facts[COLUMNS] = n_columns
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
         pricing.prepare(span)  # before others have to wait
-        return _Purchase(reservation, pricing, span, facts)
+        return reservation, pricing, span, facts
 
-    def _pay(self, purchases: Sequence[_Purchase], scope: Scope, answer: T) -> T:
+    def _pay(self, purchases: Sequence[Purchase], answer: T) -> T:
         def record(transaction: Transaction) -> T:
-            for purchase in purchases:
-                append_payments(transaction, *purchase)
+            for reservation, pricing, span, note in purchases:
+                append_payments(transaction, reservation, pricing, span, note)
                 # What was just priced needs no check when it is drawn.
-                id = purchase.reservation.id
-                self._checked_plans[id] = len(purchase.span.apart())
+                self._checked_plans[reservation.id] = len(span.apart())
             return answer
 
-        return self._ledger.transact(record, scope.id)
+        return self._ledger.transact(record)
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -495,7 +490,7 @@ class Reserving(BudgetHandle):
             span = Span((state.n_rows, most), answers)
             append_payments(transaction, reservation, pricing, span, state=state)
 
-        self._ledger.transact(record, self._scope_of(reservation))
+        self._ledger.transact(record)
 
     def settle(self, reservation: Reservation) -> None:
         """Close a reservation, and give back what was not drawn.
@@ -515,12 +510,10 @@ class Reserving(BudgetHandle):
         ValueError
             If it was settled before.
         """
-        self._settle([reservation], self._scope_of(reservation))
+        self._settle([reservation])
 
-    def _settle(
-        self, reservations: Iterable[Reservation], scope_id: str, *, skips_settled: bool = False
-    ) -> None:
-        """Close reservations of one scope in one transaction."""
+    def _settle(self, reservations: Iterable[Reservation], *, skips_settled: bool = False) -> None:
+        """Close reservations in one transaction."""
 
         def record(transaction: Transaction) -> None:
             for reservation in reservations:
@@ -535,7 +528,7 @@ class Reserving(BudgetHandle):
                 entry = replace(entry, charges=refunds, reservation=state.settled())
                 transaction.append(entry)
 
-        self._ledger.transact(record, scope_id)
+        self._ledger.transact(record)
 
     def record(
         self,
@@ -595,19 +588,12 @@ class Reserving(BudgetHandle):
                 replace(entry, n_rows=n_rows, seeded=bool(seeded), reservation=drawn)
             )
 
-        self._ledger.transact(record, self._scope_of(reservation))
+        self._ledger.transact(record)
 
     def _pricing_of(self, reservation: Reservation, n_rows: int) -> Pricing:
         return self._pricing(
             reservation.mechanism, n_rows, reservation.n_columns, reservation.scope
         )
-
-    def _scope_of(self, reservation: Reservation) -> str:
-        if not isinstance(reservation, Reservation):
-            raise TypeError(
-                f"reservation={quoted(reservation)} must come from accountant.reserve()."
-            )
-        return reservation.scope.id
 
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return the state of a reservation: `rows_left`, `answers_left`, `is_settled`."""
@@ -620,7 +606,10 @@ class Reserving(BudgetHandle):
 
         The ledger decides what was paid for, never the handle.
         """
-        self._scope_of(reservation)
+        if not isinstance(reservation, Reservation):
+            raise TypeError(
+                f"reservation={quoted(reservation)} must come from accountant.reserve()."
+            )
         if reservation.ledger != self._ledger.genesis:
             raise ValueError(
                 f"reservation={quoted(reservation)} was paid from another ledger than this "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn, TypeGuard, TypeVar
 
 from secretballot._base._numbers import MOST_EPSILON, as_float, check_number, quoted
@@ -70,7 +70,8 @@ class LevelBudget:
         cls, name: str, epsilon: float, delta: float, approximation_delta: float, order: AskedOrder
     ) -> LevelBudget:
         total = as_float(epsilon)
-        chosen, amount = amount_of(total, delta, approximation_delta, order)
+        level = cls(name, total, delta, approximation_delta, GAUSSIAN, 0.0)
+        chosen, amount = level.amount_of(total, order)
         if not amount > 0:
             if chosen == GAUSSIAN:
                 raise ValueError(
@@ -78,23 +79,16 @@ class LevelBudget:
                     f"approximation_delta={approximation_delta:g}; use less of it."
                 )
             _refuse_order(chosen, total, delta - approximation_delta)
-        return cls(name, total, delta, approximation_delta, chosen, amount)
+        return replace(level, order=chosen, amount=amount)
 
     def amount_of(self, epsilon: float, order: AskedOrder) -> tuple[Order, float]:
-        """Compute the order and the amount of another epsilon, at the deltas of this level."""
-        return amount_of(epsilon, self.delta, self.approximation_delta, order)
-
-
-def amount_of(
-    epsilon: float, delta: float, approximation_delta: float, order: AskedOrder
-) -> tuple[Order, float]:
-    """Compute the order, the best one for "renyi", and the amount that a budget has in it."""
-    spare = delta - approximation_delta
-    if order == "renyi":
-        order = best_order(epsilon, spare)
-    if isinstance(order, str):
-        return GAUSSIAN, gaussian_budget(epsilon, delta, approximation_delta)
-    return order, gate_budget(epsilon, spare, order)
+        """Compute the order, the best one for "renyi", and the amount of an epsilon in it."""
+        spare = self.delta - self.approximation_delta
+        if order == "renyi":
+            order = best_order(epsilon, spare)
+        if isinstance(order, str):
+            return GAUSSIAN, gaussian_budget(epsilon, self.delta, self.approximation_delta)
+        return order, gate_budget(epsilon, spare, order)
 
 
 def _refuse_order(order: Order, epsilon: float, delta: float) -> NoReturn:

@@ -118,9 +118,10 @@ class Transaction:
     _budget: Budget
     _child: str = ""
 
-    @property
-    def totals(self) -> Totals:
-        """Totals of the budget of this handle: the whole one, or a child."""
+    def totals(self, scope: str | None = None) -> Totals:
+        """Return the totals of the whole budget, or of the child, and those of a scope."""
+        with meaning(self._store):
+            load_scope(self._rows, self.whole, scope)
         return self.whole.of_child(self._child) if self._child else self.whole
 
     def enter(self, child: str, budget: Budget) -> None:
@@ -155,6 +156,7 @@ class Transaction:
         before = self.whole
         sequence = before.sequence + 1
         with meaning(self._store):
+            load_scope(self._rows, before, entry.scope_id)
             if entry.reservation is not None:
                 load_reservation(self._rows, before, entry.reservation.id)
             after = before.added_up(replace(entry, sequence=sequence))
@@ -265,7 +267,6 @@ class Ledger:
     def transact(
         self,
         act: Callable[[Transaction], T],
-        scope: str | None = None,
         *,
         accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
@@ -273,8 +274,8 @@ class Ledger:
         """Run a function with the exclusive right to spend; then commit its entries.
 
         An exception of `act` commits nothing. Ctrl-C is delayed from the commit to the end of the
-        block of `interrupts`, or of this call. The totals hold `scope`. What `accept` declares is
-        recorded, if the ledger would be refused without.
+        block of `interrupts`, or of this call. What `accept` declares is recorded, if the ledger
+        would be refused without.
         """
 
         def record(rows: Rows, mark: Mark | None) -> Written[tuple[T, Totals]]:
@@ -282,7 +283,6 @@ class Ledger:
                 rows.check_spendable()
                 header = self._same_header(rows)
                 before = self._catch_up(rows, mark)
-                load_scope(rows, before, scope)
                 recorded = last_time(rows, before.sequence, header.created)
                 place = before.place or header.place
                 copied = copy_fault(self._store, rows, header, place, mark)
@@ -558,7 +558,6 @@ class ChildLedger(Ledger):
     def transact(
         self,
         act: Callable[[Transaction], T],
-        scope: str | None = None,
         *,
         accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
@@ -567,4 +566,4 @@ class ChildLedger(Ledger):
             transaction.enter(self.child_name, self.budget)
             return act(transaction)
 
-        return self.root.transact(act_within, scope, accept=accept, interrupts=interrupts)
+        return self.root.transact(act_within, accept=accept, interrupts=interrupts)

@@ -270,15 +270,13 @@ class Totals:
             )
         else:
             self.charges = charges
-        if entry.child is not None and entry.child.event != "spend":
-            self._change_child(entry.child, entry.scope_id)
+        child = entry.child
+        if child is not None and child.event != "spend":
+            carved = ChildTotals(child.grant, entry.scope_id) if child.grant else None
+            self.children[child.name] = (carved or self.children[child.name]).after(child.event)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
-
-    def _change_child(self, child: Child, scope: str | None) -> None:
-        new_child = None if child.grant is None else ChildTotals(child.grant, scope)
-        self.children[child.name] = (new_child or self.children[child.name]).after(child.event)
 
     def check_open(self, child: str) -> None:
         """Refuse a child budget that was closed; the whole budget, "", never is."""

@@ -55,8 +55,8 @@ def move(ledger: Ledger, name: str) -> Ledger:
             for table in TABLES:
                 for row in source.fetch(f"SELECT * FROM {{{table}}}"):
                     target.insert(table, row)
-            _check_copy(source, target, transaction.totals, store)
-            totals = transaction.totals
+            _check_copy(source, target, transaction.whole, store)
+            totals = transaction.whole
             return Mark(read_header(target).ledger_id, totals.sequence, totals.digest)
 
         nonlocal is_recorded
