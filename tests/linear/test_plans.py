@@ -294,6 +294,35 @@ def test_copies_and_closed_runs_draw_no_more_than_was_paid_for():
     assert [entry.n_rows for entry in accountant.entries() if entry.is_release] == [1, 1]
 
 
+@pytest.mark.parametrize("others", [2, 1])
+def test_rows_that_another_handle_drew_are_not_drawn_again(others, tmp_path, monkeypatch):
+    """It draws them when the run has its outcome already, and has not recorded it."""
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=tmp_path / "file.ledger")
+    paid = PlannedRelease(
+        name="sums", mechanism=VectorSum(sigma=20.0), n_rows=2, share=0.1, reads="sums"
+    )
+    sample = VectorSum.sample
+
+    def outrun(self, counts, rng):
+        monkeypatch.undo()
+        other = PrivacyAccountant.open(tmp_path / "file.ledger")
+        id = other.entries()[0].reservation.id
+        other.release(paid.mechanism, [[0.5]] * others, reservation=other.resume(id, self))
+        return sample(self, counts, rng)
+
+    with paid_run(
+        accountant, ReleasePlan((paid,)), scope=accountant.scope(), note={}, noise=no_seed
+    ) as run:
+        monkeypatch.setattr(VectorSum, "sample", outrun)
+        with pytest.raises((BudgetExceededError, ValueError), match="no rows left|has 1 left"):
+            run.release("sums", [[1.0], [1.0]])
+        drawn = [entry.n_rows for entry in accountant.entries() if entry.is_release]
+        assert drawn == [others]
+        if others == 1:
+            assert run.release("sums", [[1.0]]).shape == (1, 1)
+    assert sum(entry.n_rows for entry in accountant.entries()) == 2
+
+
 def test_releases_that_do_not_fit_together_are_not_paid_for():
     accountant = PrivacyAccountant(1.0, 1e-5)
     mechanism = accountant.calibrate(VectorSum, 1, share=0.6)

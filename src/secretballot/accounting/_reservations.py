@@ -618,7 +618,7 @@ class Reserving(BudgetHandle):
         paid = ledger.reservation(reservation.id) if is_text(reservation.id) else None
         if paid is None:
             raise ValueError(f"reservation={quoted(reservation)} is not in the ledger.")
-        first, scope_id = paid.payments[0], reservation.scope.id
+        first, scope_id = paid.payments[0], getattr(reservation.scope, "id", None)
         mechanism = to_json(describe(reservation.mechanism), "mechanism.describe()")
         if (mechanism, scope_id, reservation.n_columns) != (
             first.mechanism,

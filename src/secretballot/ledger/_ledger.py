@@ -397,9 +397,9 @@ class Ledger:
         last, root = self.totals().sequence, self.root
         # Entries of a child may lie anywhere.
         start = 0 if n_entries is None or self.child_name else max(last - n_entries, 0)
-        stored = self._ask(read_totals, at_most=start) if start else None
-        first = Totals(digest=root.genesis, levels=root.budget.levels)
-        return Walk(self, first.or_later(stored), last)
+        levels = root.budget.levels
+        stored = self._ask(read_totals, at_most=start, levels=levels) if start else None
+        return Walk(self, stored or Totals(digest=root.genesis, levels=levels), last)
 
     def entries(self) -> list[LedgerEntry]:
         return list(self.walk())
@@ -455,7 +455,8 @@ class Ledger:
         check_private_records(rows)
         if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
             added_up = NO_LIMIT if mark is None else mark.sequence
-            totals = totals.or_later(read_totals(rows, at_most=added_up))
+            levels = self.budget.levels
+            totals = read_totals(rows, at_most=added_up, levels=levels) or totals
         for _, after in read_steps(rows, totals, at_most):
             totals = after
         totals.forget()

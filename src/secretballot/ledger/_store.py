@@ -335,7 +335,9 @@ def check_private_records(rows: Rows) -> None:
         )
 
 
-def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
+def read_totals(
+    rows: Rows, *, at_most: int = NO_LIMIT, levels: tuple[LevelBudget, ...] = ()
+) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
     last = rows.fetch("SELECT max(sequence) FROM {checkpoint} WHERE sequence <= ?", (at_most,))
     ((sequence,),) = last
@@ -344,7 +346,7 @@ def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
     entry = next(iter(read_entries(rows, after=sequence - 1, at_most=1)), None)
     if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
-    return read_checkpoint(rows, entry)
+    return replace(read_checkpoint(rows, entry), levels=levels)
 
 
 def read_checkpoint(rows: Rows, entry: LedgerEntry) -> Totals:

@@ -223,10 +223,6 @@ class Totals:
             ) from None
         return after
 
-    def or_later(self, stored: Totals | None) -> Totals:
-        """Return the sums that were stored with a checkpoint, if there are any, with the limits."""
-        return self if stored is None else replace(stored, levels=self.levels)
-
     def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
         self.n_rows += entry.n_rows
