@@ -34,7 +34,7 @@ class Attack:
         self.order = self.accountant.levels[0].order
         self.scopes = [self.accountant.scope() for _ in range(N_SCOPES)]
         self.people = np.zeros(len(PEOPLE))
-        self.open, self.done, self.foreign, self.kept = [], Counter(), False, 0.0
+        self.open, self.done, self.foreign = [], Counter(), False
 
     def mechanism(self, which=None):
         """Make turns of level a; level b is always there, or takes turns of its own."""
@@ -104,13 +104,7 @@ class Attack:
 
     def settle(self):
         *_, reservation = self.open.pop(self.rng.integers(len(self.open)))
-        state, before = self.accountant.reserved(reservation), self.spent
         self.accountant.settle(reservation)
-        if state.rows:
-            # Each row that was drawn keeps 2 / pi of its part of the plan, also of the payment of
-            # parts that had no turn among these rows: the ledger does not know who had.
-            rows = sum(n_rows for n_rows, _ in state.plans)
-            self.kept += 2 / np.pi * state.rows / rows * before
 
     @property
     def spent(self):
@@ -151,10 +145,12 @@ def test_nobody_pays_more_than_the_ledger_says(order, n_budgets, counts):
         assert replay(attack.accountant._ledger)["a"].amount == pytest.approx(attack.spent)
         done += attack.done
         if not attack.foreign:
-            # What was not drawn has come back, and the dearest person has paid for the rest.
+            # What was not drawn has come back, and the dearest person has paid for the rest. A row
+            # that was drawn keeps 2 / pi of its part of the payment, also of what was paid for
+            # parts that had no turn: the ledger does not know who had.
             tight.append(attack.people.max() / attack.spent)
-            assert attack.people.max() > (attack.spent - attack.kept) * (1 - 1e-6)
-    assert np.median(tight) > 1 - 1e-6
+    assert np.quantile(tight, 0.1) > 1 - 1e-6
+    assert min(tight) > 0.98
     assert done["draw"] > 100
     assert done["draw refused"] > 100
     for what, number in sorted(done.items()):
