@@ -272,14 +272,13 @@ class ReservedPayment:
 
         What this handle has paid for, or drawn from, is looked up in the transaction alone.
         """
-        handle, reservation, priced = self._handle, self._reservation, self._priced
-        mechanism, n_columns = priced.mechanism, priced.n_columns
-        is_reservation = isinstance(reservation, Reservation)
-        if not is_reservation or mechanism is not reservation.mechanism:
+        handle, reservation = self._handle, self._reservation
+        mechanism, n_columns = self._priced.mechanism, self._priced.n_columns
+        if mechanism is not getattr(reservation, "mechanism", None):
             groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
             check_groups(groups, handle._ledger.budget.names, "the mechanism")
-        is_known = is_reservation and is_text(reservation.id)
-        if not is_known or reservation.id not in handle._checked_plans:
+        id = getattr(reservation, "id", None)
+        if not is_text(id) or id not in handle._checked_plans:
             self._state(handle._ledger)
 
     def observe(self, outcome: NDArray[Any]) -> None:
@@ -389,14 +388,14 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             As of `reserve`.
         """
-        purchases, reservations = list[Purchase](), dict[str, Reservation]()
+        purchases = dict[str, Purchase]()
         for release in plan:
             mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
             words = {**(note or {}), **release.words}
             bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
-            purchases.append(bought)
-            reservations[release.name] = bought[0]
-        return self._pay(purchases, reservations)
+            purchases[release.name] = bought
+        reservations = {name: bought[0] for name, bought in purchases.items()}
+        return self._pay(purchases.values(), reservations)
 
     def _purchase(
         self,
@@ -441,7 +440,7 @@ class Reserving(BudgetHandle):
         pricing.prepare(span)  # before others have to wait
         return reservation, pricing, span, facts
 
-    def _pay(self, purchases: Sequence[Purchase], answer: T) -> T:
+    def _pay(self, purchases: Iterable[Purchase], answer: T) -> T:
         def record(transaction: Transaction) -> T:
             for reservation, pricing, span, note in purchases:
                 append_payments(transaction, reservation, pricing, span, note)
