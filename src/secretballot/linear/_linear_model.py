@@ -241,7 +241,7 @@ class LinearModel(
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
         assert self.accountant is not None
-        self._statement_facts = self.accountant._statement_facts()
+        self._statement = self.accountant._statement_facts()
 
     def statement(self) -> PrivacyStatement:
         """Return the privacy statement as of the end of the fit. Free of charge.
@@ -256,7 +256,7 @@ class LinearModel(
             rests on.
         """
         check_is_fitted(self)
-        return PrivacyStatement.from_facts(self._statement_facts)
+        return PrivacyStatement.from_facts(self._statement)
 
     def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.
