@@ -56,9 +56,7 @@ def test_refunds_that_were_not_paid_are_not_recorded():
     more = {group: 1.5 * cost for group, cost in paid.charges.items()}
     settled = replace(paid, reservation=state.settled(), charges=more)
     with pytest.raises(LedgerError, match="gives back more than was paid"):
-        accountant._ledger.transact(
-            lambda transaction: transaction.append(settled), reservation.scope.id
-        )
+        accountant._ledger.transact(lambda transaction: transaction.append(settled))
     assert accountant.reserved(other).rows_left == 10
     replay(accountant._ledger)
 

@@ -45,7 +45,7 @@ class Asked(PrivacyAccountant):
         """Reserve nothing."""
         return dict.fromkeys(release.name for release in plan)
 
-    def settle(self, reservation):
+    def _settle(self, *_, **__):
         """Give nothing back."""
 
     def release(self, mechanism, counts, **_):

@@ -294,6 +294,35 @@ def test_copies_and_closed_runs_draw_no_more_than_was_paid_for():
     assert [entry.n_rows for entry in accountant.entries() if entry.is_release] == [1, 1]
 
 
+@pytest.mark.parametrize("others", [2, 1])
+def test_rows_that_another_handle_drew_are_not_drawn_again(others, tmp_path, monkeypatch):
+    """It draws them when the run has its outcome already, and has not recorded it."""
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=tmp_path / "file.ledger")
+    paid = PlannedRelease(
+        name="sums", mechanism=VectorSum(sigma=20.0), n_rows=2, share=0.1, reads="sums"
+    )
+    sample = VectorSum.sample
+
+    def outrun(self, counts, rng):
+        monkeypatch.undo()
+        other = PrivacyAccountant.open(tmp_path / "file.ledger")
+        id = other.entries()[0].reservation.id
+        other.release(paid.mechanism, [[0.5]] * others, reservation=other.resume(id, self))
+        return sample(self, counts, rng)
+
+    with paid_run(
+        accountant, ReleasePlan((paid,)), scope=accountant.scope(), note={}, noise=no_seed
+    ) as run:
+        monkeypatch.setattr(VectorSum, "sample", outrun)
+        with pytest.raises((BudgetExceededError, ValueError), match="no rows left|has 1 left"):
+            run.release("sums", [[1.0], [1.0]])
+        drawn = [entry.n_rows for entry in accountant.entries() if entry.is_release]
+        assert drawn == [others]
+        if others == 1:
+            assert run.release("sums", [[1.0]]).shape == (1, 1)
+    assert sum(entry.n_rows for entry in accountant.entries()) == 2
+
+
 def test_releases_that_do_not_fit_together_are_not_paid_for():
     accountant = PrivacyAccountant(1.0, 1e-5)
     mechanism = accountant.calibrate(VectorSum, 1, share=0.6)
@@ -316,27 +345,40 @@ def test_releases_of_one_name_are_no_plan():
         ReleasePlan((release, replace(release, n_rows=2)))
 
 
-def test_a_refund_that_fails_keeps_no_other_back(monkeypatch):
+def test_a_reservation_that_was_settled_elsewhere_keeps_no_other_back():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant, epsilon=1.0)
+    plan = model.plan_fit(4_000, POOL)
+    with paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=no_seed):
+        first, second = (
+            accountant.resume(entry.reservation.id, release.mechanism)
+            for entry, release in list(zip(accountant.entries(), plan, strict=True))[:2]
+        )
+        accountant.settle(first)
+        accountant.top_up(second, n_rows=1)
+    events = [entry.reservation.event for entry in accountant.entries()]
+    assert events == ["reserve"] * len(plan) + ["settle", "reserve"] + ["settle"] * (len(plan) - 1)
+    assert accountant.spent().share == pytest.approx(0, abs=1e-12)
+
+
+def test_a_refund_that_fails_can_be_made_later(monkeypatch):
     accountant = PrivacyAccountant(4.0, 1e-5)
     plan = PrivateLogisticRegression(classes=[0, 1], accountant=accountant).plan_fit(4_000, POOL)
-    settle, first = PrivacyAccountant.settle, []
-
-    def fail_once(self, reservation):
-        if not first:
-            first.append(reservation)
-            raise LedgerError("disk full")
-        settle(self, reservation)
-
-    monkeypatch.setattr(PrivacyAccountant, "settle", fail_once)
     with (
         pytest.raises(LedgerError, match="disk full"),
-        paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=lambda *_: None),
+        paid_run(accountant, plan, scope=accountant.scope(), note={}, noise=no_seed),
     ):
-        pass
-    events = [entry.reservation.event for entry in accountant.entries()]
-    assert events == ["reserve"] * len(plan) + ["settle"] * (len(plan) - 1)
-    settle(accountant, first[0])
+        monkeypatch.setattr(type(accountant._ledger), "transact", fail)
+    monkeypatch.undo()
+    paid = accountant.entries()
+    assert [entry.reservation.event for entry in paid] == ["reserve"] * len(plan)
+    for entry, release in zip(paid, plan, strict=True):
+        accountant.settle(accountant.resume(entry.reservation.id, release.mechanism))
     assert accountant.spent().share == pytest.approx(0, abs=1e-12)
+
+
+def fail(*_, **__):
+    raise LedgerError("disk full")
 
 
 def test_noise_of_a_fit_is_keyed_by_name_and_number(monkeypatch):

@@ -1,5 +1,6 @@
 """Models that are sent without their ledger: their statement goes along, and no handle."""
 
+import json
 import pickle
 
 import numpy as np
@@ -84,6 +85,15 @@ def test_the_statement_goes_along(make, tmp_path):
         assert len(loaded.predict(X[:5])) == 5
     for handle in (b"Accountant", b"_ledger", b".ledger", bytes(tmp_path)):
         assert handle not in shipped["alone"]
+
+
+@MAKE
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_a_model_keeps_plain_values_for_its_statement(make, order):
+    accountant = PrivacyAccountant(1.0, 1e-5, order=order)
+    model = fitted(make, accountant)
+    plain = json.loads(json.dumps(model._statement, allow_nan=False))
+    assert PrivacyStatement.from_facts(plain) == model.statement() == accountant.statement()
 
 
 @MAKE

@@ -9,9 +9,9 @@ import pytest
 from tests._programs import interrupts_arrive
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PrivateLogisticRegression
+from secretballot._base import _interrupts
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot.accounting import CompletedInterrupt
-from secretballot.ledger import _guard
-from secretballot.ledger._guard import HeldInterrupts
 from secretballot.measures import (
     PrivateConfusion,
     PrivateItems,
@@ -134,12 +134,12 @@ def test_a_block_that_has_ended_holds_nothing():
     # An interrupt may leave a block in the context: the next release must not revive it.
     with HeldInterrupts() as ended:
         pass
-    before = _guard._ENCLOSING.get()
+    before = _interrupts._ENCLOSING.get()
     try:
-        _guard._ENCLOSING.set(ended)
+        _interrupts._ENCLOSING.set(ended)
         PrivacyAccountant(1.0, 1e-5)
     finally:
-        _guard._ENCLOSING.set(before)
+        _interrupts._ENCLOSING.set(before)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import CompletedInterrupt, LedgerError, PrivacyLeakWarning, warn
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._numbers import quoted
 from secretballot.accounting._children import Carving
 from secretballot.accounting._limits import Limits
@@ -23,16 +24,13 @@ from secretballot.accounting._protocol import (
     is_seeded,
     new_entry,
     noise_generator,
-    row_laws,
 )
 from secretballot.accounting._report import LARGE_EPSILON, warn_overspent
 from secretballot.accounting._reservations import Reservation, ReservedPayment
-from secretballot.costs._groups import check_groups
 from secretballot.costs._margin import dump_gap_records, record_gaps
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import AskedOrder, Budget, Scope, budget_levels
 from secretballot.ledger._entry import to_json
-from secretballot.ledger._guard import HeldInterrupts
 from secretballot.ledger._ledger import Accepted, Ledger, Transaction
 
 
@@ -286,9 +284,7 @@ class PrivacyAccountant(Carving):
 
         with HeldInterrupts() as interrupts:
             payment.observe(outcome)
-            n_rows, exception = self._ledger.transact(
-                record, limits.scope_id, interrupts=interrupts
-            )
+            n_rows, exception = self._ledger.transact(record, interrupts=interrupts)
             # A copy: a view would still hold, in its base, the rows that were not begun.
             answer = interrupts.keep(outcome[:n_rows].copy())
             if isinstance(exception, KeyboardInterrupt):
@@ -306,11 +302,9 @@ class PrivacyAccountant(Carving):
             pricing = pricing_for(limits, priced)
             pricing.admit(self._ledger.totals(limits.scope_id))
             return pricing
-        mechanism, n_columns = priced.mechanism, priced.n_columns
-        groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
-        check_groups(groups, self._ledger.budget.names, "the mechanism")
-        state = self._to_be_drawn(reservation)
-        return ReservedPayment(reservation, priced, limits.scope_id, state)
+        payment = ReservedPayment(self, reservation, priced, limits.scope_id)
+        payment.admit()
+        return payment
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

@@ -20,7 +20,6 @@ from secretballot._base._errors import (
 from secretballot._base._numbers import check_number
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.costs._cost import best_order, gate_budget, gaussian_budget
 from secretballot.costs._orders import GAUSSIAN, Order
 from secretballot.ledger._budget import Cap, LevelBudget, Scope
 
@@ -115,11 +114,8 @@ def _least_factor(
 
 def _precision(level: LevelBudget, epsilon: float, order: Order | None) -> float:
     """Return a number proportional to one over the variance of the noise at an epsilon."""
-    if order == GAUSSIAN:
-        return gaussian_budget(epsilon, level.delta, level.approximation_delta)
-    spare = level.delta - level.approximation_delta
-    chosen = best_order(epsilon, spare) if order is None else order
-    return gate_budget(epsilon, spare, chosen) / float(chosen)
+    chosen, amount = level.amount_of(epsilon, "renyi" if order is None else order)
+    return amount if isinstance(chosen, str) else amount / chosen
 
 
 _KEY = secrets.token_bytes(32)

@@ -17,7 +17,6 @@ from secretballot.accounting._notes import (
 from secretballot.accounting._protocol import foreign_names
 from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._entry import Grant, Reserved
 
 UNITS = {
     "row": "one row of the private data",
@@ -93,7 +92,7 @@ def grounds(
     `overspent` has the share that was spent of each level above its budget, and `child_name`
     is that of a child budget, or "".
     """
-    released = held.released
+    released = [Released(**group) for group in held.released]
     about_unit = _ABOUT_UNITS[budget.unit]
     if budget.relation == "replace":
         about_unit += _ABOUT_REPLACED.get(budget.unit, "")
@@ -104,9 +103,9 @@ def grounds(
         outside=tuple(fact.sentence for fact in outside),
         outside_names=tuple(fact.outside for fact in outside),
         recorded=(
-            *_children(child_name, held.grants, held.closed),
+            *_children(child_name, held.children, held.closed),
             *_composition(budget),
-            *_reserved(held.reservations),
+            *_reserved(held.n_reservations, held.n_reserved_rows),
             *(fact.sentence for fact in inside if fact.word in RECORDED),
             *_unseeded(released),
             *_published(released),
@@ -127,7 +126,7 @@ def grounds(
 
 
 def _children(
-    child_name: str, grants: Mapping[str, Grant], closed: Collection[str]
+    child_name: str, children: Mapping[str, Mapping[str, float]], closed: Collection[str]
 ) -> Iterator[str]:
     if child_name:
         yield (
@@ -135,21 +134,17 @@ def _children(
             "bounds what was released from it. What was released from the rest of the budget and "
             "from other children adds to that; the statement of the whole ledger bounds all of it."
         )
-    if grants:
-        parts = [
-            f"{name!r} ({_grant_text(grant, name in closed)})" for name, grant in grants.items()
-        ]
+    if children:
+        parts = []
+        for name, epsilons in children.items():
+            text = ", ".join(f"{level}: {epsilon:g}" for level, epsilon in epsilons.items())
+            if len(epsilons) == 1:
+                text = f"{next(iter(epsilons.values())):g}"
+            parts.append(f"{name!r} (epsilon {text}{', closed' * (name in closed)})")
         yield (
             "Of this budget parts were given to children, and are charged in full from then on; a "
             f"child that is closed gives back what it did not spend: {', '.join(parts)}."
         )
-
-
-def _grant_text(grant: Grant, is_closed: bool) -> str:
-    text = f"epsilon {grant.levels[0].epsilon:g}"
-    if len(grant.levels) > 1:
-        text = "epsilon " + ", ".join(f"{level.name}: {level.epsilon:g}" for level in grant.levels)
-    return text + ", closed" * is_closed
 
 
 class _Fact(NamedTuple):
@@ -183,11 +178,9 @@ def _accepted(n_moves: int, n_clocks: int) -> Iterator[str]:
         )
 
 
-def _reserved(reservations: Sequence[Reserved]) -> Iterator[str]:
-    if reservations:
-        count = len(reservations)
+def _reserved(count: int, n_rows: int) -> Iterator[str]:
+    if count:
         where = "one reservation" if count == 1 else f"{count} reservations"
-        n_rows = sum(state.rows_left for state in reservations if not state.is_settled)
         yield f"In {where} rows were paid for before they were drawn" + (
             f"; {n_rows:,} of them may still be drawn." if n_rows else "."
         )

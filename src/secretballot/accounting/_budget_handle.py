@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from secretballot._base._errors import LedgerError
 from secretballot._base._numbers import (
@@ -31,7 +32,7 @@ from secretballot.accounting._report import (
     remaining_for,
     spent_by_level,
 )
-from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting._statement import PrivacyStatement, ledger_facts
 from secretballot.ledger._budget import Cap, LevelBudget, Scope, check_cap, without_only_level
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._guard import showing
@@ -57,7 +58,8 @@ class BudgetHandle:
         Nothing is left of a child that was closed.
         """
         totals, sensitive = self._ledger.totals(), self._ledger.budget.is_sensitive
-        is_closed = self._ledger.is_closed
+        child = totals.children.get(self._ledger.child_name)
+        is_closed = child is not None and child.is_closed
         return without_only_level(
             ByLevel(
                 (level.name, remaining_for(level, totals, is_closed, sensitive=sensitive))
@@ -135,6 +137,13 @@ class BudgetHandle:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
         return PrivacyStatement.of(self._ledger)
 
+    def _statement_facts(self) -> dict[str, Any]:
+        """Return plain values to be sent along: `PrivacyStatement.from_facts` states them."""
+        facts = ledger_facts(self._ledger)
+        if self._ledger.budget.is_sensitive:
+            return PrivacyStatement.from_facts(facts).to_dict()  # withholds what must not be sent
+        return facts
+
     def scope(self, epsilon: Cap = None, *, share: Cap = None) -> Scope:
         """Return the scope of one fit: its releases together may spend no more than this.
 
@@ -152,7 +161,13 @@ class BudgetHandle:
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis, share)
+        names = self._ledger.budget.names
+        scope = Scope(
+            id=uuid.uuid4().hex,
+            epsilon=check_cap(epsilon, names),
+            ledger=self._ledger.genesis,
+            share=check_cap(share, names, "share", most=1.0),
+        )
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 
@@ -192,8 +207,7 @@ class BudgetHandle:
         pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         span = pricing.span(int(n_rows))
         if check_left:
-            self._ledger.check_open()
-            charges = dict(pricing.price(self._ledger.totals(scope.id if scope else None), span))
+            charges = dict(pricing.price(self._open_totals(scope), span))
         else:
             charges = dict(pricing.unchecked_price(span))
         return without_only_level({level.name: share_of(level, charges) for level in self.levels})
@@ -235,9 +249,8 @@ class BudgetHandle:
         n_rows = number_of_rows("n_rows", n_rows)
         check_size(n_rows, n_columns)
         _check_share(share)
-        self._ledger.check_open()
         limits = self._limits(scope)
-        totals = self._ledger.totals(limits.scope_id)
+        totals = self._open_totals(scope)
         limits.check_headroom(totals)
         build = noise_builder(make)
         check_mechanism(build(1.0), self.relation)
@@ -286,10 +299,8 @@ class BudgetHandle:
         """
         check_integer("n_fits", n_fits)
         _check_share(share)
-        self._ledger.check_open()
-        totals = self._ledger.totals()
         return without_only_level(
-            equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
+            equal_caps(self._ledger.budget, self._open_totals(), int(n_fits), float(share))
         )
 
     def check_left(self, scope: Scope, *, is_copy: bool = False) -> None:
@@ -309,8 +320,7 @@ class BudgetHandle:
         BudgetExceededError
             If less is left, of the budget of any level.
         """
-        self._ledger.check_open()
-        check_left(self._ledger.budget, self._ledger.totals(), scope, is_copy)
+        check_left(self._ledger.budget, self._open_totals(), scope, is_copy)
 
     @property
     def epsilon(self) -> float | dict[str, float]:
@@ -357,6 +367,12 @@ class BudgetHandle:
     ) -> Pricing:
         priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
         return pricing_for(self._limits(scope), priced)
+
+    def _open_totals(self, scope: Scope | None = None) -> Totals:
+        """Return the totals; ValueError if this is a child that was closed."""
+        totals = self._ledger.totals(scope.id if scope else None)
+        totals.check_open(self._ledger.child_name)
+        return totals
 
     def _limits(self, scope: Scope | None) -> Limits:
         budget = self._ledger.budget

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from secretballot._base._numbers import as_float, check_number, quoted
-from secretballot._base._view import Bar, Cell, Key, Segment, Table, percent
+from secretballot._base._view import percent
 from secretballot.accounting._limits import largest_epsilon
 from secretballot.accounting._report import spent_on
 from secretballot.accounting._reservations import Reservation, Reserving
-from secretballot.costs._cost import gate_budget, gaussian_budget
-from secretballot.costs._orders import GAUSSIAN
 from secretballot.ledger._budget import (
     Budget,
     Cap,
@@ -52,22 +50,15 @@ def epsilon_of_share(levels: Iterable[LevelBudget], share: float) -> dict[str, f
 
     def largest_cap(level: LevelBudget) -> float:
         return largest_epsilon(
-            level.epsilon, lambda cap: _amount(level, cap) <= share * level.amount
+            level.epsilon, lambda cap: level.amount_of(cap, level.order)[1] <= share * level.amount
         )
 
     caps = {level.name: largest_cap(level) for level in levels}
     return without_only_level(caps)
 
 
-def _amount(level: LevelBudget, cap: float) -> float:
-    """Compute the limit of a child in the currency of its parent."""
-    if level.order == GAUSSIAN:
-        return gaussian_budget(cap, level.delta, level.approximation_delta)
-    return gate_budget(cap, level.delta - level.approximation_delta, level.order)
-
-
 def _child_level(level: LevelBudget, cap: float, approximation_delta: float | None) -> LevelBudget:
-    amount = _amount(level, cap)
+    _, amount = level.amount_of(cap, level.order)
     if not amount > 0:
         raise ValueError(
             f"epsilon={cap:g} of a child can't be certified at delta={level.delta:g} in the "
@@ -85,70 +76,28 @@ def _child_level(level: LevelBudget, cap: float, approximation_delta: float | No
     return replace(level, epsilon=cap, approximation_delta=share, amount=amount)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChildReport:
-    name: str
-    state: str  # "open" or "closed"
-    n_releases: int
-    levels: tuple[LevelBudget, ...]  # its part of the budget
-    shares: Mapping[str, float]  # spent, by level
-
-    def to_dict(self) -> dict[str, Any]:
-        levels = [
-            {
-                "level": level.name,
-                "epsilon": level.epsilon,
-                "delta": level.delta,
-                "share_spent": self.shares[level.name],
-            }
-            for level in self.levels
-        ]
-        return {
-            "name": self.name,
-            "state": self.state,
-            "n_releases": self.n_releases,
-            "levels": levels,
-        }
-
-    def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Return a row for each level: its name, epsilon, share spent, releases and state."""
-        return [
-            (
-                level.name,
-                f"{level.epsilon:g}",
-                percent(self.shares[level.name]),
-                f"{self.n_releases:,}",
-                self.state,
-            )
-            for level in self.levels
-        ]
-
-
-def child_reports(ledger: Ledger) -> list[ChildReport]:
-    totals, reports = ledger.totals(), []
+def child_reports(ledger: Ledger) -> list[dict[str, Any]]:
+    """Report the state of each child as plain values: its levels, and the share spent of each."""
+    totals, reports = ledger.totals(), list[dict[str, Any]]()
     for name, child in sorted(totals.children.items()):
-        levels, within = child.grant.levels, totals.of_child(name)
-        reports.append(
-            ChildReport(
-                name=name,
-                state="closed" if child.is_closed else "open",
-                n_releases=child.n_releases,
-                levels=levels,
-                shares={level.name: spent_on(level, within).share for level in levels},
-            )
-        )
+        levels, within = [], totals.of_child(name)
+        for level in child.grant.levels:
+            values = {"level": level.name, "epsilon": level.epsilon, "delta": level.delta}
+            levels.append({**values, "share_spent": spent_on(level, within).share})
+        state = "closed" if child.is_closed else "open"
+        report = {"name": name, "state": state, "n_releases": child.n_releases, "levels": levels}
+        reports.append(report)
     return reports
 
 
-def children_table(reports: Sequence[ChildReport]) -> Table:
-    columns = ("child", "level", "epsilon", "budget", Key("spent", "this"), "releases", "state")
-    rows: list[Sequence[Cell]] = []
+def children_rows(reports: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return a row for each level of each child."""
+    rows: list[tuple[str, ...]] = []
     for report in reports:
-        for level, epsilon, *others in report.rows():
-            share = report.shares[level]
-            bar = Bar((Segment("this", share, "spent"), Segment("", max(1 - share, 0.0), "left")))
-            rows.append((report.name, level, epsilon, bar, *others))
-    return Table(columns, rows)
+        for level in report["levels"]:
+            amounts = (level["level"], f"{level['epsilon']:g}", percent(level["share_spent"]))
+            rows.append((report["name"], *amounts, f"{report['n_releases']:,}", report["state"]))
+    return rows
 
 
 class Carving(Reserving):
@@ -223,8 +172,8 @@ class Carving(Reserving):
         limits.check_costs(costs)
 
         def record(transaction: Transaction) -> None:
-            if name in transaction.children:
-                if transaction.children[name].is_closed:
+            if name in transaction.whole.children:
+                if transaction.whole.children[name].is_closed:
                     raise ValueError(
                         f"name={name!r} was a child that was closed, for good: take another name."
                     )
@@ -232,11 +181,11 @@ class Carving(Reserving):
                     f"name={name!r} is a child already; leave epsilon out to go on with it, or "
                     "take another name."
                 )
-            limits.check_charges(transaction.totals, costs, child=name)
+            limits.check_charges(transaction.totals(scope.id), costs, child=name)
             carved = Child(name, "carve", grant)
             transaction.append(LedgerEntry.child_event(carved, costs, scope.id))
 
-        self._ledger.transact(record, scope.id)
+        self._ledger.transact(record)
         return self._handle(ChildLedger.of(self._ledger, name))
 
     def children(self) -> dict[str, Self]:
@@ -264,21 +213,21 @@ class Carving(Reserving):
         if not isinstance(child, ChildLedger):
             raise ValueError("close() is for a child budget, and this is the whole one.")
         name = child.child_name
-        if child.state().is_closed:
+        if child.totals().children[name].is_closed:
             raise ValueError(f"the child {name!r} was closed before.")
         for reservation in reservations:
             self.settle(reservation)
         scope = _charging_scope(name, child.root)
 
         def record(transaction: Transaction) -> None:
-            last = transaction.children[name]
+            last = transaction.whole.children[name]
             if last.is_closed:
                 raise ValueError(f"the child {name!r} was closed before.")
             refund = last.grant.refund(last)
             closed = Child(name, "close")
             transaction.append(LedgerEntry.child_event(closed, refund, scope.id))
 
-        child.root.transact(record, scope.id)
+        child.root.transact(record)
 
     @property
     def child_name(self) -> str:

@@ -14,9 +14,6 @@ from secretballot.costs._cost import (
     Cost,
     RenyiCost,
     add_up,
-    best_order,
-    gate_budget,
-    gaussian_budget,
     sums_before,
 )
 from secretballot.costs._groups import (
@@ -213,14 +210,12 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
         cap = scope.cap(level.name)
         if cap is None:
             continue
-        order, delta = level.order, math.inf
-        if isinstance(order, str):
-            amount = gaussian_budget(cap, level.delta, level.approximation_delta)
+        is_gaussian, delta = isinstance(level.order, str), math.inf
+        order, amount = level.amount_of(
+            cap, level.order if is_gaussian or level.order == math.inf else "renyi"
+        )
+        if is_gaussian:
             delta = min(amount / level.amount, 1.0) * level.approximation_delta
-        else:
-            spare = level.delta - level.approximation_delta
-            order = order if math.isinf(order) else best_order(cap, spare)
-            amount = gate_budget(cap, spare, order)
         if order == level.order and cap <= level.epsilon:
             # A child has less of the approximation delta than its amount was computed with.
             amount = min(amount, level.amount)

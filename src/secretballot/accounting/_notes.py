@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from secretballot._base._view import mechanism_text
-from secretballot.ledger._entry import Grant, LedgerEntry, Reserved, to_json
+from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
 
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]
@@ -260,34 +260,32 @@ class Released:
 
 
 class Contents(NamedTuple):
-    """Releases of a ledger, declarations of it, and the last state of each reservation."""
+    """Releases of a ledger, declarations of it, its reservations and children: plain values."""
 
-    released: list[Released]
+    released: list[dict[str, Any]]  # fields of `Released`
     n_moves: int  # to new places
     n_clocks: int  # times that its clock had been ahead
-    reservations: list[Reserved]
+    n_reservations: int
+    n_reserved_rows: int  # that may still be drawn
     last: str  # time of the last entry, "" if there is none
-    grants: dict[str, Grant]  # parts that children got, by name
-    closed: set[str]  # children
-
-    @property
-    def is_all_seeded(self) -> bool:
-        return bool(self.released) and all(release.seeded for release in self.released)
+    children: dict[str, dict[str, float]]  # epsilon by level, by name
+    closed: list[str]  # children
 
 
 def contents(entries: Iterable[LedgerEntry]) -> Contents:
     """Group the releases of a ledger, in the order in which they began."""
     groups: dict[tuple[str, str, bool], Released] = {}
     n_moves, n_clocks, reservations, last = 0, 0, dict[str, Reserved](), ""
-    grants, closed = dict[str, Grant](), set[str]()
+    children, closed = dict[str, dict[str, float]](), list[str]()
     for entry in entries:
         n_moves += entry.is_move
         n_clocks += entry.is_declaration and not entry.is_move
         last = entry.time
         if entry.child is not None and entry.child.grant is not None:
-            grants[entry.child.name] = entry.child.grant
+            levels = entry.child.grant.levels
+            children[entry.child.name] = {level.name: level.epsilon for level in levels}
         if entry.child is not None and entry.child.event == "close":
-            closed.add(entry.child.name)
+            closed.append(entry.child.name)
         if entry.reservation is not None:
             reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:
@@ -300,8 +298,13 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
         group.last = entry.time
         group.n_releases += 1
         group.n_rows += entry.n_rows
-    released, states = list(groups.values()), list(reservations.values())
-    return Contents(released, n_moves, n_clocks, states, last, grants, closed)
+    n_reserved_rows = 0
+    for state in reservations.values():
+        n_reserved_rows += 0 if state.is_settled else state.rows_left
+    released, n_reservations = list(map(vars, groups.values())), len(reservations)
+    return Contents(
+        released, n_moves, n_clocks, n_reservations, n_reserved_rows, last, children, closed
+    )
 
 
 _VOTED_CLASS = "the class with the most votes, after noise"

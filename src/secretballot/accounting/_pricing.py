@@ -136,6 +136,8 @@ class Pricing(ABC):
     #: Words that are added to the note of a release.
     note: Mapping[str, str] = {}
 
+    _limits: Limits
+
     #: True if a sanitized budget keeps a record of the votes.
     keeps_private = True
 
@@ -156,6 +158,9 @@ class Pricing(ABC):
         They add up to `price`.
         """
         return [(span, self.price(totals, span))]
+
+    def prepare(self, span: Span) -> None:  # noqa: B027
+        """Compute what is slow in the price of rows, before others wait for the ledger."""
 
     @abstractmethod
     def unchecked_price(self, span: Span) -> Costs:
@@ -178,7 +183,7 @@ class Pricing(ABC):
 
     def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
         """Return the entry of a release with the rows that are begun, and their charges."""
-        n_rows, charges = self.charge(transaction.totals)
+        n_rows, charges = self.charge(transaction.totals(self._limits.scope_id))
         return replace(entry, n_rows=n_rows, charges=charges)
 
 
@@ -208,6 +213,9 @@ class RenyiPricing(Pricing):
     def payments(self, totals: Totals, span: Span) -> list[tuple[Span, Costs]]:
         self.price(totals, span)
         return [(part, self._cost(part)) for part in span.apart()]
+
+    def prepare(self, span: Span) -> None:
+        self._cost(span)
 
     def unchecked_price(self, span: Span) -> Costs:
         return self._cost(span)
@@ -344,6 +352,10 @@ class GaussianPricing(Pricing):
                 "Take fewer rows, or use more noise.",
             )
         return charges
+
+    def prepare(self, span: Span) -> None:
+        if self._plan is not None:
+            self.shares_of_remaining(span, self.headroom(Totals(digest="")))
 
     def unchecked_price(self, span: Span) -> Costs:
         charges = self._charges(span, self.headroom(Totals(digest="")), math.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import CompletedInterrupt
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._view import Bar, Cell, Shown, Table, View, percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level, without_only_level
-from secretballot.ledger._guard import HeldInterrupts
 
 #: Key of a note under which the ledger keeps the name of a planned release.
 RELEASE = "release"
@@ -210,8 +210,7 @@ def paid_run(
             raise
         yield Run(accountant, plan, reservations, scope, note, noise)
     finally:
-        # If one settlement fails, the stack still settles the others.
-        with HeldInterrupts() as interrupts, ExitStack() as refunds:
+        with HeldInterrupts() as interrupts:
             interrupts.hold()
-            for reservation in reversed([*reservations.values()]):
-                refunds.callback(accountant.settle, reservation)
+            if reservations:
+                accountant._settle(reservations.values(), skips_settled=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, LedgerError
 from secretballot._base._numbers import MOST_ROWS, check_integer, check_size, number_of_rows, quoted
+from secretballot._base._objects import cached_property
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._pricing import (
@@ -28,13 +29,15 @@ from secretballot.accounting._protocol import (
     describe,
     game_laws,
     new_entry,
+    row_laws,
 )
 from secretballot.costs._cost import Cost
-from secretballot.costs._groups import EVERYONE, Costs, split_group
+from secretballot.costs._groups import EVERYONE, Costs, check_groups, split_group
 from secretballot.costs._law import Law
 from secretballot.ledger._budget import Scope, is_text
 from secretballot.ledger._entry import LedgerEntry, Reserved, to_json
-from secretballot.ledger._ledger import Transaction
+from secretballot.ledger._ledger import Ledger, Transaction
+from secretballot.ledger._totals import ReservationTotals
 
 if TYPE_CHECKING:
     from secretballot.accounting._release_plan import ReleasePlan
@@ -77,6 +80,12 @@ class Reservation:
 
         `first_row` is the number of rows that were drawn before.
         """
+        mechanism, n_columns = drawn.mechanism, drawn.n_columns
+        if mechanism is self.mechanism and self.n_columns in (None, n_columns):
+            laws = row_laws(mechanism, n_columns)
+            is_paid = bool(laws) and laws == row_laws(mechanism, self.n_columns)
+            if is_paid and not mechanism.participation(1):
+                return
         fault = next(self._faults(drawn, scope_id, first_row), None)
         if fault is not None:
             raise ValueError(
@@ -156,13 +165,6 @@ def _undominated_steps(law: Law, paid: Law, group: str) -> Iterator[str]:
 _LEAST_SHARE = 0.2
 
 
-def open_state(transaction: Transaction, reservation: Reservation) -> Reserved:
-    *_, last = transaction.reservation(reservation.id)
-    assert last.reservation is not None
-    check_open(last.reservation)
-    return last.reservation
-
-
 def check_open(state: Reserved) -> None:
     if state.is_settled:
         raise ValueError(
@@ -185,12 +187,11 @@ def check_rows_left(state: Reserved, n_rows: int) -> None:
         )
 
 
-def check_prices(pricing: Pricing, entries: Sequence[LedgerEntry]) -> None:
+def check_prices(pricing: Pricing, payments: Sequence[LedgerEntry]) -> None:
     """Refuse plans whose payment is less than rows, or answers, cost at least."""
     price_of_one = [(span, pricing.unchecked_price(span)) for span in pricing.span(1).apart()]
-    for entry in entries:
-        if entry.reservation is None or entry.reservation.event != "reserve":
-            continue
+    for entry in payments:
+        assert entry.reservation is not None
         n_rows, n_answers = entry.reservation.plans[-1]
         for span, price in price_of_one:
             n_priced = n_rows if span.n_rows else n_answers or 0
@@ -216,23 +217,15 @@ def append_payments(
     state: Reserved | None = None,
 ) -> None:
     """Append an entry that pays for rows, and one that pays for the answers among them."""
-    for part, charges in pricing.payments(transaction.totals, span):
-        plan = part.n_rows, part.n_answers
-        state = state.extended(*plan) if state else Reserved.first(reservation.id, plan)
-        transaction.append(reservation_entry(reservation, state, charges, note))
-
-
-def reservation_entry(
-    reservation: Reservation,
-    state: Reserved | None,
-    charges: Costs,
-    note: Mapping[str, Any] | None = None,
-) -> LedgerEntry:
     entry = new_entry(reservation.mechanism, reservation.scope, note or {})
-    return replace(entry, charges=charges, reservation=state)
+    totals = transaction.totals(reservation.scope.id)
+    for part, charges in pricing.payments(totals, span):
+        plan = part.n_rows, part.n_answers
+        state = state.extended(*plan) if state else Reserved(reservation.id, "reserve", (plan,))
+        transaction.append(replace(entry, charges=charges, reservation=state))
 
 
-def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) -> Costs:
+def sum_refunds(pricing: Pricing, state: Reserved, payments: Sequence[LedgerEntry]) -> Costs:
     """Sum up the refunds of all plans that a reservation paid for.
 
     None is more than the ledger accepts, which knows the rows that were not drawn, not their price.
@@ -265,43 +258,55 @@ class ReservedPayment:
     keeps_private = False
 
     def __init__(
-        self, reservation: Reservation, priced: PricedRows, scope_id: str | None, state: Reserved
+        self,
+        handle: Reserving,
+        reservation: Reservation,
+        priced: PricedRows,
+        scope_id: str | None,
     ) -> None:
-        self._reservation, self._priced, self._scope_id = reservation, priced, scope_id
-        self._counts_answers = state.answers_left is not None
-        self._answered: NDArray[np.bool_] | None = None
-        self._check(state)
+        self._handle, self._reservation = handle, reservation
+        self._priced, self._scope_id = priced, scope_id
 
-    def _check(self, state: Reserved) -> None:
-        check_open(state)
-        check_rows_left(state, self._priced.n_rows)
-        self._reservation.check_draw(self._priced, self._scope_id, state.rows)
+    def admit(self) -> None:
+        """Refuse rows that were not paid for, before they are drawn.
+
+        What this handle has paid for, or drawn from, is looked up in the transaction alone.
+        """
+        handle, reservation = self._handle, self._reservation
+        mechanism, n_columns = self._priced.mechanism, self._priced.n_columns
+        if mechanism is not getattr(reservation, "mechanism", None):
+            groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
+            check_groups(groups, handle._ledger.budget.names, "the mechanism")
+        id = getattr(reservation, "id", None)
+        if not is_text(id) or id not in handle._checked_plans:
+            self._state(handle._ledger)
 
     def observe(self, outcome: NDArray[Any]) -> None:
-        if self._counts_answers:
-            self._answered = answered_rows(self._priced.mechanism, outcome)
+        self._outcome = outcome
 
     def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
         """Return the entry of a release with the rows that are begun: while answers are left."""
-        state = open_state(transaction, self._reservation)
-        # Again: another process may have drawn meanwhile, and these are other rows now.
-        self._check(state)
-        n_rows, n_answers = self._priced.n_rows, 0
-        if self._answered is not None and state.answers_left is not None:
-            answers = self._answered.cumsum()
+        state, n_rows, n_answers = self._state(transaction), self._priced.n_rows, 0
+        if state.answers_left is not None:
+            answers = answered_rows(self._priced.mechanism, self._outcome).cumsum()
             last_row = np.searchsorted(answers, state.answers_left)
             n_rows = min(int(last_row) + 1, len(answers))
             n_answers = int(answers[n_rows - 1])
         return replace(entry, n_rows=n_rows, reservation=state.drawn(n_rows, n_answers))
 
+    def _state(self, ledger: Ledger | Transaction) -> Reserved:
+        """Return the state of the reservation, which pays for these rows.
 
-class _Purchase(NamedTuple):
-    """Rows that are to be paid for."""
+        What counts is the state in the transaction: others may have drawn before.
+        """
+        state = self._handle._drawable(self._reservation, ledger)
+        check_rows_left(state, self._priced.n_rows)
+        self._reservation.check_draw(self._priced, self._scope_id, state.rows)
+        return state
 
-    reservation: Reservation
-    pricing: Pricing
-    span: Span
-    note: Mapping[str, Any]
+
+#: Rows that are to be paid for, and the note of their payment.
+Purchase = tuple[Reservation, Pricing, Span, Mapping[str, Any]]
 
 
 class Reserving(BudgetHandle):
@@ -356,7 +361,7 @@ class Reserving(BudgetHandle):
         # The refund needs a scope that was charged: parts of levels add up by scope.
         scope = self.scope() if scope is None else scope
         bought = self._purchase(mechanism, n_rows, n_columns, n_answers, scope, note or {})
-        return self._pay([bought], scope, bought.reservation)
+        return self._pay([bought], bought[0])
 
     def reserve_plan(
         self, plan: ReleasePlan, scope: Scope, note: Mapping[str, Any] | None = None
@@ -383,14 +388,14 @@ class Reserving(BudgetHandle):
         CompletedInterrupt
             As of `reserve`.
         """
-        purchases, reservations = list[_Purchase](), dict[str, Reservation]()
+        purchases = dict[str, Purchase]()
         for release in plan:
             mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
             words = {**(note or {}), **release.words}
             bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
-            purchases.append(bought)
-            reservations[release.name] = bought.reservation
-        return self._pay(purchases, scope, reservations)
+            purchases[release.name] = bought
+        reservations = {name: bought[0] for name, bought in purchases.items()}
+        return self._pay(purchases.values(), reservations)
 
     def _purchase(
         self,
@@ -400,7 +405,7 @@ class Reserving(BudgetHandle):
         n_answers: int | None,
         scope: Scope,
         note: Mapping[str, Any],
-    ) -> _Purchase:
+    ) -> Purchase:
         """Check rows that are to be reserved, and that they fit what is left."""
         check_mechanism(mechanism, self.relation)
         n_rows = number_of_rows("n_rows", n_rows)
@@ -432,16 +437,18 @@ class Reserving(BudgetHandle):
         if n_columns is not None:
             facts[COLUMNS] = n_columns
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
-        pricing.price(self._ledger.totals(scope.id), span)  # before others have to wait
-        return _Purchase(reservation, pricing, span, facts)
+        pricing.prepare(span)  # before others have to wait
+        return reservation, pricing, span, facts
 
-    def _pay(self, purchases: Sequence[_Purchase], scope: Scope, answer: T) -> T:
+    def _pay(self, purchases: Iterable[Purchase], answer: T) -> T:
         def record(transaction: Transaction) -> T:
-            for purchase in purchases:
-                append_payments(transaction, *purchase)
+            for reservation, pricing, span, note in purchases:
+                append_payments(transaction, reservation, pricing, span, note)
+                # What was just priced needs no check when it is drawn.
+                self._checked_plans[reservation.id] = len(span.apart())
             return answer
 
-        return self._ledger.transact(record, scope.id)
+        return self._ledger.transact(record)
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -464,24 +471,25 @@ class Reserving(BudgetHandle):
         ValueError
             If the reservation was settled, or there is nothing to pay for.
         """
-        before = self.reserved(reservation)
-        counts_answers = before.answers_left is not None
         check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
         check_integer("n_answers", n_answers or 0, least=0, most=MOST_ROWS)
-        if n_answers is not None and not counts_answers:
-            raise ValueError(f"n_answers={n_answers}: this reservation doesn't count answers.")
         if not n_rows and not n_answers:
             raise ValueError("n_rows=0 and no n_answers: there is nothing to pay for.")
-        n_rows, answers = int(n_rows), int(n_answers or 0) if counts_answers else None
-        pricing = self._pricing_of(reservation, before.n_rows + n_rows)
 
         def record(transaction: Transaction) -> None:
-            state = open_state(transaction, reservation)
-            rows = (state.n_rows, state.n_rows + n_rows)
-            span = Span(rows, None if answers is None else (0, answers))
+            state = self._recorded(reservation, transaction).state
+            check_open(state)
+            answers = None
+            if state.answers_left is not None:
+                answers = (0, int(n_answers or 0))
+            elif n_answers is not None:
+                raise ValueError(f"n_answers={n_answers}: this reservation doesn't count answers.")
+            most = state.n_rows + int(n_rows)
+            pricing = self._pricing_of(reservation, most)
+            span = Span((state.n_rows, most), answers)
             append_payments(transaction, reservation, pricing, span, state=state)
 
-        self._ledger.transact(record, reservation.scope.id)
+        self._ledger.transact(record)
 
     def settle(self, reservation: Reservation) -> None:
         """Close a reservation, and give back what was not drawn.
@@ -501,18 +509,25 @@ class Reserving(BudgetHandle):
         ValueError
             If it was settled before.
         """
-        before = self.reserved(reservation)
-        pricing = self._pricing_of(reservation, before.n_rows)
+        self._settle([reservation])
+
+    def _settle(self, reservations: Iterable[Reservation], *, skips_settled: bool = False) -> None:
+        """Close reservations in one transaction."""
 
         def record(transaction: Transaction) -> None:
-            state = open_state(transaction, reservation)
-            if state.plans != before.plans:
-                raise ValueError("the reservation was topped up meanwhile; settle it again.")
-            *payments, _ = transaction.reservation(reservation.id)
-            refunds = sum_refunds(pricing, state, payments)
-            transaction.append(reservation_entry(reservation, state.settled(), refunds))
+            for reservation in reservations:
+                paid = self._recorded(reservation, transaction)
+                state = paid.state
+                if skips_settled and state.is_settled:
+                    continue
+                check_open(state)
+                pricing = self._pricing_of(reservation, state.n_rows)
+                refunds = sum_refunds(pricing, state, paid.payments)
+                entry = new_entry(reservation.mechanism, reservation.scope, {})
+                entry = replace(entry, charges=refunds, reservation=state.settled())
+                transaction.append(entry)
 
-        self._ledger.transact(record, reservation.scope.id)
+        self._ledger.transact(record)
 
     def record(
         self,
@@ -554,10 +569,9 @@ class Reserving(BudgetHandle):
             check_integer("n_answers", n_answers, least=0, most=n_rows)
             n_answers = int(n_answers)
         facts = check_note(note)
-        self._to_be_drawn(reservation)
 
         def record(transaction: Transaction) -> None:
-            state = open_state(transaction, reservation)
+            state = self._drawable(reservation, transaction)
             check_rows_left(state, n_rows)
             answers = 0
             if state.answers_left is not None:
@@ -567,10 +581,13 @@ class Reserving(BudgetHandle):
                         f"n_answers={answers}: the reservation has {state.answers_left} answers "
                         "left."
                     )
-            entry = reservation_entry(reservation, state.drawn(n_rows, answers), {}, facts)
-            transaction.append(replace(entry, n_rows=n_rows, seeded=bool(seeded)))
+            entry = new_entry(reservation.mechanism, reservation.scope, facts)
+            drawn = state.drawn(n_rows, answers)
+            transaction.append(
+                replace(entry, n_rows=n_rows, seeded=bool(seeded), reservation=drawn)
+            )
 
-        self._ledger.transact(record, reservation.scope.id)
+        self._ledger.transact(record)
 
     def _pricing_of(self, reservation: Reservation, n_rows: int) -> Pricing:
         return self._pricing(
@@ -579,6 +596,15 @@ class Reserving(BudgetHandle):
 
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return the state of a reservation: `rows_left`, `answers_left`, `is_settled`."""
+        return self._recorded(reservation, self._ledger).state
+
+    def _recorded(
+        self, reservation: Reservation, ledger: Ledger | Transaction
+    ) -> ReservationTotals:
+        """Return the payments and the state of a reservation; refuse one that was changed.
+
+        The ledger decides what was paid for, never the handle.
+        """
         if not isinstance(reservation, Reservation):
             raise TypeError(
                 f"reservation={quoted(reservation)} must come from accountant.reserve()."
@@ -588,12 +614,12 @@ class Reserving(BudgetHandle):
                 f"reservation={quoted(reservation)} was paid from another ledger than this "
                 "accountant's."
             )
-        entries = self._ledger.reservation(reservation.id) if is_text(reservation.id) else []
-        if not entries or entries[-1].reservation is None:
+        paid = ledger.reservation(reservation.id) if is_text(reservation.id) else None
+        if paid is None:
             raise ValueError(f"reservation={quoted(reservation)} is not in the ledger.")
-        # The ledger decides what was paid for, never the handle.
-        first, expected = entries[0], reservation_entry(reservation, None, {})
-        if (expected.mechanism, expected.scope_id, reservation.n_columns) != (
+        first, scope_id = paid.payments[0], getattr(reservation.scope, "id", None)
+        mechanism = to_json(describe(reservation.mechanism), "mechanism.describe()")
+        if (mechanism, scope_id, reservation.n_columns) != (
             first.mechanism,
             first.scope_id,
             json.loads(first.note).get(COLUMNS),
@@ -603,30 +629,35 @@ class Reserving(BudgetHandle):
                 f"{first.mechanism}. Nothing was released or spent; use the one that "
                 "accountant.reserve() returned, or accountant.resume()."
             )
-        return entries[-1].reservation
+        return paid
 
-    def _to_be_drawn(self, reservation: Reservation) -> Reserved:
+    def _drawable(self, reservation: Reservation, ledger: Ledger | Transaction) -> Reserved:
         """Return the state of a reservation; refuse one for whose rows next to nothing was paid.
 
         An entry by hand may say so: the ledger knows no prices. A plan costs a fifth of its rows,
         one by one, at least.
         """
-        state = self.reserved(reservation)
-        n_checked: dict[str, int] = vars(self).setdefault("_checked_plans", {})
-        if n_checked.get(reservation.id) == len(state.plans) or reservation.mechanism.participation(
-            1
-        ):
-            return state  # (prices of mechanisms with turns depend on the rows)
-        pricing = self._pricing_of(reservation, 1)
-        if isinstance(pricing, RenyiPricing) and pricing.has_infinite_rows:
-            raise LedgerError(
-                f"The reservation {reservation.id!r} was paid for as one plan at order=inf, which "
-                "was removed, and only the version that wrote it draws from it. Nothing was "
-                "released."
-            )
-        check_prices(pricing, self._ledger.reservation(reservation.id))
-        n_checked[reservation.id] = len(state.plans)
-        return state
+        paid = self._recorded(reservation, ledger)
+        n_plans = len(paid.payments)
+        is_checked = self._checked_plans.get(reservation.id) == n_plans
+        # (Prices of mechanisms with turns depend on the rows.)
+        if not is_checked and not reservation.mechanism.participation(1):
+            pricing = self._pricing_of(reservation, 1)
+            if isinstance(pricing, RenyiPricing) and pricing.has_infinite_rows:
+                raise LedgerError(
+                    f"The reservation {reservation.id!r} was paid for as one plan at order=inf, "
+                    "which was removed, and only the version that wrote it draws from it. Nothing "
+                    "was released."
+                )
+            check_prices(pricing, paid.payments)
+            self._checked_plans[reservation.id] = n_plans
+        check_open(paid.state)
+        return paid.state
+
+    @cached_property
+    def _checked_plans(self) -> dict[str, int]:
+        """Number of plans of each reservation whose prices were checked, or paid, here."""
+        return {}
 
     def resume(self, id: str, mechanism: ReleaseMechanism) -> Reservation:
         """Return a reservation by its id in the ledger, after a crash say.
@@ -643,10 +674,10 @@ class Reserving(BudgetHandle):
         ValueError
             If there is no such reservation, or it is for another mechanism.
         """
-        entries = self._ledger.reservation(id) if is_text(id) else []
-        if not entries:
+        paid = self._ledger.reservation(id) if is_text(id) else None
+        if paid is None:
             raise ValueError(f"id={id!r} is no reservation of this ledger.")
-        first = entries[0]
+        first = paid.payments[0]
         if to_json(describe(mechanism), "mechanism.describe()") != first.mechanism:
             raise ValueError(
                 f"mechanism={mechanism!r} is not what was reserved: {first.mechanism}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -28,8 +28,8 @@ from secretballot._base._view import (
     visible,
 )
 from secretballot.accounting._assumptions import RELATIONS, UNITS, grounds
-from secretballot.accounting._notes import Released, contents, release_words
-from secretballot.accounting._report import PrivacySpent, spent_by_level
+from secretballot.accounting._notes import Contents, Released, contents, release_words
+from secretballot.accounting._report import spent_by_level
 from secretballot.accounting._summary import NINEFOLD, QUESTIONS, chance, percent_up, summary
 from secretballot.accounting._trade_off import level_trade_off
 from secretballot.costs._orders import GAUSSIAN
@@ -124,46 +124,46 @@ class PrivacyStatement(Shown):
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
-        completeness_note = ledger.completeness_note()
-        header, walk = ledger.header(), ledger.walk()
-        held, totals = contents(walk), walk.totals
-        budget = header.budget
-        sensitive = budget.is_sensitive
-        spent = spent_by_level(budget, totals)
-        shares = {name: report.share for name, report in spent.items()}
+        return cls.from_facts(ledger_facts(ledger))
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> PrivacyStatement:
+        """Put the facts of `ledger_facts`, or the values of `to_dict`, in words."""
+        if "format" in facts:
+            return cls.from_dict(facts)
+        held, stated = Contents(**facts["contents"]), facts["stated"]
+        budget = Budget(
+            levels=tuple(map(_level_budget, facts["levels"])),
+            unit=stated["unit"],
+            relation=stated["relation"],
+            accounting=stated["accounting"],
+        )
+        shares = {level["level"]: level["share_spent"] for level in facts["levels"]}
         overspent = {name: share for name, share in shares.items() if share > 1}
-        sentences = grounds(budget, held, overspent, ledger.child_name)
-        as_of = held.last or header.created
+        sentences = grounds(budget, held, overspent, facts["child_name"])
+        sensitive, released = budget.is_sensitive, []
+        for group in held.released:
+            words = release_words(group["mechanism"], Released(**group).facts)
+            withheld = _withheld(group["mechanism"]) if sensitive else {}
+            released.append({"words": words, **group, **withheld})
+        as_of = held.last or stated["created"]
         return cls(
             summary=summary(
                 budget,
                 shares,
                 sentences.outside_names,
-                n_entries=totals.sequence,
+                n_entries=stated["n_entries"],
                 as_of=as_of,
-                all_seeded=held.is_all_seeded,
+                all_seeded=bool(released) and all(group["seeded"] for group in released),
             ),
-            unit=budget.unit,
-            relation=budget.relation,
-            accounting=budget.accounting,
-            levels=tuple(_level(level, spent[level.name], budget) for level in budget.levels),
-            released=tuple(
-                {"words": release_words(group.mechanism, group.facts)}
-                | asdict(group)
-                | (_withheld(group) if sensitive else {})
-                for group in held.released
-            ),
+            levels=tuple(_level_values(level, sensitive) for level in facts["levels"]),
+            released=tuple(released),
             outside=sentences.outside,
             recorded=sentences.recorded,
-            assumptions=(*sentences.assumed, *([_WHOLE] if completeness_note else [])),
-            ledger_id=header.ledger_id,
-            created=header.created,
-            library_version=header.library_version,
-            n_entries=totals.sequence,
+            assumptions=(*sentences.assumed, *([_WHOLE] if stated["completeness_note"] else [])),
             as_of=as_of,
-            head=None if sensitive else totals.digest,
-            completeness_note=completeness_note,
-            is_temporary=ledger.is_temporary,
+            head=None if sensitive else facts["digest"],
+            **stated,
         )
 
     @classmethod
@@ -241,26 +241,72 @@ def _named(values: Mapping[str, Any]) -> str:
     return " and ".join(f"{name}={value!r}" for name, value in values.items())
 
 
-def _level(level: LevelBudget, spent: PrivacySpent, budget: Budget) -> dict[str, Any]:
-    sensitive, test = budget.is_sensitive, level_trade_off(level)
-    guaranteed = not sensitive and spent.share <= 1
+def ledger_facts(ledger: Ledger) -> dict[str, Any]:
+    """Read and check a ledger, and return the facts of its statement as plain values.
+
+    They hold what a data-dependent budget withholds.
+    """
+    completeness_note = ledger.completeness_note()
+    header, walk = ledger.header(), ledger.walk()
+    held, totals = contents(walk), walk.totals
+    budget = header.budget
+    levels = []
+    for level, spent in zip(budget.levels, spent_by_level(budget, totals).values(), strict=True):
+        values = {
+            "level": level.name,
+            "epsilon": level.epsilon,
+            "delta": level.delta,
+            "approximation_delta": level.approximation_delta,
+            "order": plain_number(level.order),
+            "limit": level.amount,
+            "share_spent": spent.share,
+            "epsilon_spent": plain_number(spent.epsilon),
+        }
+        levels.append(values)
+    stated = {
+        "unit": budget.unit,
+        "relation": budget.relation,
+        "accounting": budget.accounting,
+        "ledger_id": header.ledger_id,
+        "created": header.created,
+        "library_version": header.library_version,
+        "n_entries": totals.sequence,
+        "completeness_note": completeness_note,
+        "is_temporary": ledger.is_temporary,
+    }
     return {
-        "level": level.name,
-        "epsilon": level.epsilon,
-        "delta": level.delta,
-        "approximation_delta": level.approximation_delta,
-        "order": plain_number(level.order),
-        "limit": level.amount,
-        "share_spent": None if sensitive else spent.share,
-        "epsilon_spent": None if sensitive else plain_number(spent.epsilon),
-        "best_guess": test.best_guess() if guaranteed else None,
-        "ninefold_rise": test.rise(NINEFOLD) if guaranteed else None,
+        "levels": levels,
+        "contents": held._asdict(),
+        "child_name": ledger.child_name,
+        "digest": totals.digest,
+        "stated": stated,
     }
 
 
-def _withheld(group: Released) -> dict[str, Any]:
+def _level_budget(level: Mapping[str, Any]) -> LevelBudget:
+    order = level["order"]
+    return LevelBudget(
+        name=level["level"],
+        epsilon=level["epsilon"],
+        delta=level["delta"],
+        approximation_delta=level["approximation_delta"],
+        order=order if order == GAUSSIAN else float(order),
+        amount=level["limit"],
+    )
+
+
+def _level_values(level: Mapping[str, Any], sensitive: bool) -> dict[str, Any]:
+    test, values = level_trade_off(_level_budget(level)), dict(level)
+    if sensitive:
+        values.update(share_spent=None, epsilon_spent=None)
+    guaranteed = not sensitive and level["share_spent"] <= 1
+    values["best_guess"] = test.best_guess() if guaranteed else None
+    values["ninefold_rise"] = test.rise(NINEFOLD) if guaranteed else None
+    return values
+
+
+def _withheld(mechanism: object) -> dict[str, Any]:
     """Replace the sensitive parts of releases: parameters and numbers of rows."""
-    mechanism = group.mechanism
     if isinstance(mechanism, dict):
         mechanism = {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
     return {"mechanism": mechanism, "n_rows": None}
@@ -384,16 +430,7 @@ def _level_cells(level: Mapping[str, Any]) -> list[str]:
 
 
 def _test_cells(level: Mapping[str, Any]) -> list[str]:
-    order = level["order"]
-    budget = LevelBudget(
-        name=level["level"],
-        epsilon=level["epsilon"],
-        delta=level["delta"],
-        approximation_delta=level["approximation_delta"],
-        order=order if order == GAUSSIAN else float(order),
-        amount=level["limit"],
-    )
-    powers = map(level_trade_off(budget).power, _FALSE_ALARMS)
+    powers = map(level_trade_off(_level_budget(level)).power, _FALSE_ALARMS)
     return [
         level["level"],
         percent_up(level["best_guess"]),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._base._errors import BudgetExceededError, CompletedInterrupt, warn
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import epsilon_factor
 from secretballot.accounting._reservations import Reservation
@@ -27,7 +28,6 @@ from secretballot.ensemble.advice import (
     warn_noise,
 )
 from secretballot.ledger._budget import Scope, by_level
-from secretballot.ledger._guard import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._fit_checks import warn_settings

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn, TypeGuard, TypeVar
 
 from secretballot._base._numbers import MOST_EPSILON, as_float, check_number, quoted
@@ -71,22 +70,25 @@ class LevelBudget:
         cls, name: str, epsilon: float, delta: float, approximation_delta: float, order: AskedOrder
     ) -> LevelBudget:
         total = as_float(epsilon)
-        chosen: Order
-        if order == GAUSSIAN:
-            chosen = GAUSSIAN
-            amount = gaussian_budget(total, delta, approximation_delta)
-            if not amount > 0:
+        level = cls(name, total, delta, approximation_delta, GAUSSIAN, 0.0)
+        chosen, amount = level.amount_of(total, order)
+        if not amount > 0:
+            if chosen == GAUSSIAN:
                 raise ValueError(
                     f"no mu^2 is left of epsilon={total:g} at delta={delta:g} beside "
                     f"approximation_delta={approximation_delta:g}; use less of it."
                 )
-        else:
-            spare = delta - approximation_delta
-            chosen = best_order(total, spare) if order == "renyi" else order
-            amount = gate_budget(total, spare, chosen)
-            if not amount > 0:
-                _refuse_order(chosen, total, spare)
-        return cls(name, total, delta, approximation_delta, chosen, amount)
+            _refuse_order(chosen, total, delta - approximation_delta)
+        return replace(level, order=chosen, amount=amount)
+
+    def amount_of(self, epsilon: float, order: AskedOrder) -> tuple[Order, float]:
+        """Compute the order, the best one for "renyi", and the amount of an epsilon in it."""
+        spare = self.delta - self.approximation_delta
+        if order == "renyi":
+            order = best_order(epsilon, spare)
+        if isinstance(order, str):
+            return GAUSSIAN, gaussian_budget(epsilon, self.delta, self.approximation_delta)
+        return order, gate_budget(epsilon, spare, order)
 
 
 def _refuse_order(order: Order, epsilon: float, delta: float) -> NoReturn:
@@ -277,15 +279,6 @@ class Scope:
             raise ValueError(f"id={self.id!r} of a scope must be a non-empty string without NUL.")
         if self.id.startswith(CHILD_SCOPE):
             raise ValueError(f"id={self.id!r} of a scope must not begin with {CHILD_SCOPE!r}.")
-
-    @classmethod
-    def create(
-        cls, epsilon: Cap, levels: Collection[str], ledger: str = "", share: Cap = None
-    ) -> Scope:
-        """Check `epsilon` and `share`, and make a scope with a new id."""
-        epsilon = check_cap(epsilon, levels)
-        share = check_cap(share, levels, "share", most=1.0)
-        return cls(uuid.uuid4().hex, epsilon, ledger, share)
 
     def cap(self, level: str) -> float | None:
         """Return the limit for one level."""

@@ -178,7 +178,8 @@ class Reserved:
         if self.event == "reserve" and sum(map(bool, self.plans[-1])) != 1:
             return False  # rows and answers are paid for, and refunded, apart
         if before is None:
-            return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
+            is_first = len(self.plans) == 1 and not self.rows and not self.answers
+            return n_rows == 0 and is_first and self.event == "reserve"
         if before.is_settled:
             return False
         if self.event == "settle":
@@ -192,10 +193,6 @@ class Reserved:
             and (answers_left is None or answers_left >= 0)
             and self == before.drawn(n_rows, answers)
         )
-
-    @classmethod
-    def first(cls, id: str, plan: tuple[int, int | None]) -> Self:
-        return cls(id, "reserve", (plan,))
 
     def stored(self) -> tuple[str, ReservationEvent, str]:
         return self.id, self.event, json.dumps([self.plans, self.rows, self.answers])
@@ -284,11 +281,6 @@ class Child:
     event: ChildEvent
     grant: Grant | None = None  # of "carve"
 
-    @property
-    def account(self) -> str:
-        """Name of the child that is charged; "" for the whole budget."""
-        return self.name if self.event == "spend" else ""
-
     def stored(self) -> tuple[str, ChildEvent, str]:
         return self.name, self.event, "" if self.grant is None else self.grant.stored()
 
@@ -348,6 +340,11 @@ class LedgerEntry:
     checkpoint: str | None = None  # digest of the sums up to this entry
     previous: str = ""  # the hash chain
     digest: str = ""
+
+    @property
+    def account(self) -> str:
+        """Name of the child that is charged; "" for the whole budget."""
+        return self.child.name if self.child is not None and self.child.event == "spend" else ""
 
     @property
     def is_release(self) -> bool:

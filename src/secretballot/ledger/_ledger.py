@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from secretballot._base._errors import LedgerError
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot.ledger._budget import Budget, is_text
-from secretballot.ledger._entry import Child, ChildTotals, LedgerEntry, digest_of
+from secretballot.ledger._entry import Child, LedgerEntry, digest_of
 from secretballot.ledger._file_store import FileStore, real_path
-from secretballot.ledger._guard import SLOTS, HeldInterrupts, Mark, clock_fault, same_place
+from secretballot.ledger._guard import SLOTS, Mark, clock_fault, same_place
 from secretballot.ledger._server_connection import is_url
 from secretballot.ledger._server_store import ServerStore
 from secretballot.ledger._store import (
@@ -33,11 +34,11 @@ from secretballot.ledger._store import (
     read_entries,
     read_header,
     read_private_records,
+    read_reservation,
     read_totals,
-    reservation_entries,
     write_new,
 )
-from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
+from secretballot.ledger._totals import CHECKPOINT_EVERY, ReservationTotals, Totals
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,55 +109,38 @@ def _head(name: str, digest: str) -> Mark | None:
 
 
 @dataclass
-class Chain:
-    """Totals up to the last entry of a ledger, which transactions of its children share."""
-
-    totals: Totals
-
-
-def closed_child(name: str) -> ValueError:
-    """Return the error about a child budget that was closed."""
-    return ValueError(
-        f"the child budget {name!r} was closed, and what was left of it given back. "
-        "Nothing was released or recorded."
-    )
-
-
-@dataclass
 class Transaction:
     """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
 
     _store: Store
     _rows: Rows
-    _chain: Chain
+    whole: Totals  # up to the last entry
     _budget: Budget
     _child: str = ""
 
-    @property
-    def totals(self) -> Totals:
-        return self._chain.totals.of_child(self._child) if self._child else self._chain.totals
+    def totals(self, scope: str | None = None) -> Totals:
+        """Return the totals of the whole budget, or of the child, and those of a scope."""
+        with meaning(self._store):
+            load_scope(self._rows, self.whole, scope)
+        return self.whole.of_child(self._child) if self._child else self.whole
 
-    @property
-    def children(self) -> dict[str, ChildTotals]:
-        return self._chain.totals.children
-
-    def within(self, child: str, budget: Budget) -> Transaction:
-        """Return the transaction as one of a child budget, whose entries are the child's."""
-        state = self._chain.totals.children.get(child)
-        if state is None or state.is_closed:
-            raise closed_child(child)
+    def enter(self, child: str, budget: Budget) -> None:
+        """Go on as a transaction of a child budget, whose entries are the child's."""
+        self.whole.check_open(child)
+        state = self.whole.children[child]
         if budget != state.grant.budget(self._budget):
             raise LedgerError(
                 f"the child budget {child!r} has other limits than this handle, which was pickled "
                 "with others and is not to be trusted; accountant.child(name) returns another. "
                 "Nothing was released or recorded"
             )
-        return replace(self, _budget=budget, _child=child)
+        self._budget, self._child = budget, child
 
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then its last entry."""
+    def reservation(self, id: str) -> ReservationTotals | None:
+        """Return the payments of a reservation and its state; None if this budget has none."""
         with meaning(self._store):
-            return reservation_entries(self._rows, id)
+            found = load_reservation(self._rows, self.whole, id)
+        return None if found is None or found.payments[0].account != self._child else found
 
     def append(self, entry: LedgerEntry, private: str | None = None, *, time: str = "") -> None:
         """Write an entry after the last one, to be committed at the end of the transaction.
@@ -169,10 +153,12 @@ class Transaction:
         if self._child and entry.child is None:
             entry = replace(entry, child=Child(self._child, "spend"))
         now = time or datetime.now(UTC).isoformat(timespec="microseconds")
-        before = self._chain.totals
+        before = self.whole
         sequence = before.sequence + 1
         with meaning(self._store):
-            load_reservation(self._rows, before, entry.reservation)
+            load_scope(self._rows, before, entry.scope_id)
+            if entry.reservation is not None:
+                load_reservation(self._rows, before, entry.reservation.id)
             after = before.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
@@ -180,7 +166,7 @@ class Transaction:
         insert_entry(self._rows, placed, after)
         if private is not None:
             self._rows.insert("private_record", (sequence, private))
-        self._chain.totals = before.after(placed)
+        self.whole = before.after(placed)
 
     def _check_private(self, private: str) -> None:
         # Messages end up in logs, and never repeat the record.
@@ -281,7 +267,6 @@ class Ledger:
     def transact(
         self,
         act: Callable[[Transaction], T],
-        scope: str | None = None,
         *,
         accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
@@ -289,8 +274,8 @@ class Ledger:
         """Run a function with the exclusive right to spend; then commit its entries.
 
         An exception of `act` commits nothing. Ctrl-C is delayed from the commit to the end of the
-        block of `interrupts`, or of this call. The totals hold `scope`. What `accept` declares is
-        recorded, if the ledger would be refused without.
+        block of `interrupts`, or of this call. What `accept` declares is recorded, if the ledger
+        would be refused without.
         """
 
         def record(rows: Rows, mark: Mark | None) -> Written[tuple[T, Totals]]:
@@ -298,7 +283,6 @@ class Ledger:
                 rows.check_spendable()
                 header = self._same_header(rows)
                 before = self._catch_up(rows, mark)
-                load_scope(rows, before, scope)
                 recorded = last_time(rows, before.sequence, header.created)
                 place = before.place or header.place
                 copied = copy_fault(self._store, rows, header, place, mark)
@@ -309,7 +293,7 @@ class Ledger:
                     raise LedgerError(is_late)
                 if copied:
                     check_no_original(rows, header, place)
-            transaction = Transaction(self._store, rows, Chain(before), self.budget)
+            transaction = Transaction(self._store, rows, before, self.budget)
             if copied:
                 # The clock is another question, which the next entry asks.
                 transaction.append(LedgerEntry.move(rows.place()), time=is_late and recorded)
@@ -317,7 +301,7 @@ class Ledger:
                 transaction.append(LedgerEntry.clock())
             answer = act(transaction)
             block.hold()
-            totals = transaction.totals
+            totals = transaction.whole
             last = Mark(header.ledger_id, totals.sequence, totals.digest)
             return Written((answer, totals), last, is_moved=bool(copied))
 
@@ -347,8 +331,8 @@ class Ledger:
             return damage or ""
 
         def check(rows: Rows) -> None:
-            header = self._same_header(rows)
-            totals = self._catch_up(rows, slots.mark)
+            header = read_header(rows)
+            totals = self.root._catch_up(rows, slots.mark)
             rows.check_spendable()
             place = totals.place or header.place
             if fault := copy_fault(self._store, rows, header, place, slots.mark):
@@ -359,29 +343,32 @@ class Ledger:
 
     def completeness_note(self) -> str:
         """Explain why entries at the end may be missing; "" if the mark says that none is."""
-        mark = self._store.slots().mark
-        header, place = self._ask(lambda rows: (self._same_header(rows), rows.place()))
-        totals = self.totals()
-        if not same_place(totals.place or header.place, place):
-            why = "This is a copy of a ledger, or was restored or moved"
-        elif mark is None or mark.ledger_id != header.ledger_id:
-            why = self._store.without_mark
-        elif not self._ask(lacks_entry, header, mark):
-            return ""
-        else:
-            why = (
+        mark, totals = self._store.slots().mark, self.totals()
+
+        def fault(rows: Rows) -> str:
+            header = read_header(rows)
+            if not same_place(totals.place or header.place, rows.place()):
+                return "This is a copy of a ledger, or was restored or moved"
+            if mark is None or mark.ledger_id != header.ledger_id:
+                return self._store.without_mark
+            if not lacks_entry(rows, header, mark):
+                return ""
+            return (
                 f"Entries are missing: the mark of this ledger says that {mark.sequence} had been "
                 "recorded, and the last of these is not in it"
             )
-        return f"{why}. {_UNCHECKED}"
+
+        why = self._ask(fault)
+        return why and f"{why}. {_UNCHECKED}"
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included, and of a scope."""
+        root = self.root
         # A handle that has read before goes on from there, and needs no mark.
-        mark = None if self._totals.sequence else self._store.slots().mark
+        mark = None if root._totals.sequence else self._store.slots().mark
 
         def catch_up(rows: Rows) -> Totals | None:
-            totals = self._catch_up(rows, mark, at_most=BATCH)
+            totals = root._catch_up(rows, mark, at_most=BATCH)
             if totals.sequence < last_in(rows, "entry"):
                 return None
             load_scope(rows, totals, scope)
@@ -389,19 +376,12 @@ class Ledger:
 
         while (totals := self._ask(catch_up)) is None:
             pass
-        return totals
+        return totals.of_child(self.child_name) if self.child_name else totals
 
-    @property
-    def is_closed(self) -> bool:
-        """True of a child budget that was closed; the whole budget never is."""
-        return False
-
-    def check_open(self) -> None:
-        """Refuse a child budget that was closed."""
-
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then its last entry."""
-        return self._ask(reservation_entries, id)
+    def reservation(self, id: str) -> ReservationTotals | None:
+        """Return the payments of a reservation and its state; None if this budget has none."""
+        found = self._ask(read_reservation, id)
+        return None if found is None or found.payments[0].account != self.child_name else found
 
     def private_records(self) -> dict[int, str]:
         """Return the private records by number of entry. They depend on the votes: never shown."""
@@ -409,16 +389,17 @@ class Ledger:
         return self._ask(read_private_records)
 
     def header(self) -> Header:
-        return self._ask(self._same_header)
+        return self._ask(read_header)._replace(budget=self.budget)
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
         # The totals detect a file that was cut off, or replaced by an older copy.
-        last = self.totals().sequence
-        start = 0 if n_entries is None else max(last - n_entries, 0)
-        stored = self._ask(read_totals, at_most=start)
-        first = Totals(digest=self.genesis, levels=self.budget.levels)
-        return Walk(self, first.or_later(stored), last)
+        last, root = self.totals().sequence, self.root
+        # Entries of a child may lie anywhere.
+        start = 0 if n_entries is None or self.child_name else max(last - n_entries, 0)
+        levels = root.budget.levels
+        stored = self._ask(read_totals, at_most=start, levels=levels) if start else None
+        return Walk(self, stored or Totals(digest=root.genesis, levels=levels), last)
 
     def entries(self) -> list[LedgerEntry]:
         return list(self.walk())
@@ -437,7 +418,7 @@ class Ledger:
 
         def ask(rows: Rows) -> T:
             with meaning(self._store):
-                self._same_header(rows)
+                self.root._same_header(rows)
                 return query(rows, *args, **kwargs)
 
         return self._store.read(ask)
@@ -474,7 +455,8 @@ class Ledger:
         check_private_records(rows)
         if not last and last_in(rows, "checkpoint") > CHECKPOINT_EVERY:
             added_up = NO_LIMIT if mark is None else mark.sequence
-            totals = totals.or_later(read_totals(rows, at_most=added_up))
+            levels = self.budget.levels
+            totals = read_totals(rows, at_most=added_up, levels=levels) or totals
         for _, after in read_steps(rows, totals, at_most):
             totals = after
         totals.forget()
@@ -486,7 +468,8 @@ def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
     """Yield the entries after `totals`, checked, each with the totals after it."""
     for entry in read_entries(rows, after=totals.sequence, at_most=at_most):
         load_scope(rows, totals, entry.scope_id)
-        load_reservation(rows, totals, entry.reservation)
+        if entry.reservation is not None:
+            load_reservation(rows, totals, entry.reservation.id)
         totals = totals.after(entry)
         if entry.checkpoint is not None:
             read_checkpoint(rows, entry)  # what later readers begin with
@@ -494,30 +477,36 @@ def read_steps(rows: Rows, totals: Totals, at_most: int) -> Iterator[Step]:
 
 
 class Walk:
-    """Iterator over the checked entries of a ledger, in short reads that let others spend.
+    """Iterator over the checked entries of a budget, in short reads that let others spend.
 
     It ends with the entry that was the last when it began. `totals` are the sums up to the current
     entry.
     """
 
     def __init__(self, ledger: Ledger, start: Totals, last: int) -> None:
-        self._ledger, self._last = ledger, last
-        self.totals = start
+        self._ledger, self._last, self._whole = ledger, last, start
+
+    @property
+    def totals(self) -> Totals:
+        child = self._ledger.child_name
+        return self._whole.of_child(child) if child else self._whole
 
     def __iter__(self) -> Iterator[LedgerEntry]:
-        while self.totals.sequence < self._last:
+        child = self._ledger.child_name
+        while self._whole.sequence < self._last:
             for entry, totals in self._ledger._ask(self._next_steps):
-                self.totals = totals
-                yield entry
+                self._whole = totals
+                if not child or entry.account == child:
+                    yield entry
             # Only now: callers ask for the sums of the last entry's scope.
-            self.totals = self.totals.snapshot()
-            self.totals.forget()
+            self._whole = self._whole.snapshot()
+            self._whole.forget()
 
     def _next_steps(self, rows: Rows) -> list[Step]:
-        at_most = min(BATCH, self._last - self.totals.sequence)
-        steps = list(read_steps(rows, self.totals.snapshot(), at_most))
+        at_most = min(BATCH, self._last - self._whole.sequence)
+        steps = list(read_steps(rows, self._whole.snapshot(), at_most))
         if not steps:
-            raise LedgerError(f"it ends after entry {self.totals.sequence}, and had {self._last}")
+            raise LedgerError(f"it ends after entry {self._whole.sequence}, and had {self._last}")
         return steps
 
 
@@ -567,67 +556,15 @@ class ChildLedger(Ledger):
     def root(self) -> Ledger:
         return self._root
 
-    def state(self) -> ChildTotals:
-        return self.root.totals().children[self.child_name]
-
-    @property
-    def is_closed(self) -> bool:
-        return self.state().is_closed
-
-    def check_open(self) -> None:
-        if self.is_closed:
-            raise closed_child(self.child_name)
-
     def transact(
         self,
         act: Callable[[Transaction], T],
-        scope: str | None = None,
         *,
         accept: Accepted | None = None,
         interrupts: HeldInterrupts | None = None,
     ) -> T:
         def act_within(transaction: Transaction) -> T:
-            return act(transaction.within(self.child_name, self.budget))
+            transaction.enter(self.child_name, self.budget)
+            return act(transaction)
 
-        return self.root.transact(act_within, scope, accept=accept, interrupts=interrupts)
-
-    def settle(self, *, accept: Accepted | None = None) -> str:
-        return self.root.settle(accept=accept)
-
-    def completeness_note(self) -> str:
-        return self.root.completeness_note()
-
-    def totals(self, scope: str | None = None) -> Totals:
-        return self.root.totals(scope).of_child(self.child_name)
-
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        entries = self.root.reservation(id)
-        return entries if all(map(self._owns, entries)) else []
-
-    def private_records(self) -> dict[int, str]:
-        """Return none: budgets that keep them have no children."""
-        return {}
-
-    def header(self) -> Header:
-        return self.root.header()._replace(budget=self.budget)
-
-    def walk(self, n_entries: int | None = None) -> Walk:
-        return _ChildWalk(self, self.root.walk())
-
-    def verify(self) -> Head:
-        return self.root.verify()
-
-    def _owns(self, entry: LedgerEntry) -> bool:
-        return entry.child is not None and entry.child.account == self.child_name
-
-
-class _ChildWalk(Walk):
-    def __init__(self, ledger: ChildLedger, walk: Walk) -> None:
-        self._child, self._root = ledger, walk
-        self.totals = walk.totals.of_child(ledger.child_name)
-
-    def __iter__(self) -> Iterator[LedgerEntry]:
-        for entry in self._root:
-            self.totals = self._root.totals.of_child(self._child.child_name)
-            if self._child._owns(entry):
-                yield entry
+        return self.root.transact(act_within, accept=accept, interrupts=interrupts)

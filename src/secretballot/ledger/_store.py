@@ -317,24 +317,6 @@ def digest_at(rows: Rows, sequence: int) -> str | None:
     return str(stored[0][0]) if stored else None
 
 
-def reservation_entries(rows: Rows, id: str, *, at_most: int = NO_LIMIT) -> list[LedgerEntry]:
-    """Read and check, up to an entry, a reservation's payments and then its last entry."""
-    of_id = "FROM {reservation} WHERE id = ? AND sequence <= ?"
-    paid = rows.fetch(
-        f"SELECT sequence {of_id} AND event = 'reserve' ORDER BY sequence", (id, at_most)
-    )
-    if not paid:
-        return []
-    last = rows.fetch(f"SELECT max(sequence) {of_id}", (id, at_most))
-    entries = []
-    for (sequence,) in [*paid, *last]:
-        entries += read_entries(rows, after=sequence - 1, at_most=1) if sequence else []
-    for entry in entries:
-        if entry.reservation is None or entry.digest != entry.expected_digest():
-            raise LedgerError(f"entry {entry.sequence} was altered; restore it from a copy")
-    return entries
-
-
 def read_private_records(rows: Rows) -> dict[int, str]:
     return dict(rows.fetch("SELECT sequence, content FROM {private_record} ORDER BY sequence"))
 
@@ -353,7 +335,9 @@ def check_private_records(rows: Rows) -> None:
         )
 
 
-def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
+def read_totals(
+    rows: Rows, *, at_most: int = NO_LIMIT, levels: tuple[LevelBudget, ...] = ()
+) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
     last = rows.fetch("SELECT max(sequence) FROM {checkpoint} WHERE sequence <= ?", (at_most,))
     ((sequence,),) = last
@@ -362,7 +346,7 @@ def read_totals(rows: Rows, *, at_most: int = NO_LIMIT) -> Totals | None:
     entry = next(iter(read_entries(rows, after=sequence - 1, at_most=1)), None)
     if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
-    return read_checkpoint(rows, entry)
+    return replace(read_checkpoint(rows, entry), levels=levels)
 
 
 def read_checkpoint(rows: Rows, entry: LedgerEntry) -> Totals:
@@ -442,21 +426,32 @@ def load_scope(rows: Rows, totals: Totals, scope: str | None) -> None:
             totals.scopes[scope] = stored.scopes[scope]
 
 
-def load_reservation(rows: Rows, totals: Totals, reservation: Reserved | None) -> None:
-    """Add what a reservation has paid and drawn to the totals, unless they have it."""
-    if reservation is None or reservation.id in totals.reservations:
-        return
-    entries = reservation_entries(rows, reservation.id, at_most=totals.sequence)
-    if not entries:
-        return
+def read_reservation(rows: Rows, id: str, *, at_most: int = NO_LIMIT) -> ReservationTotals | None:
+    """Read the payments of a reservation up to an entry, and its state; None if there is none."""
+    of_id = "FROM {reservation} WHERE id = ? AND sequence <= ?"
+    numbers = rows.fetch(
+        f"SELECT sequence {of_id} AND event = 'reserve' ORDER BY sequence", (id, at_most)
+    )
+    if not numbers:
+        return None
+    entries = []
+    for (sequence,) in [*numbers, *rows.fetch(f"SELECT max(sequence) {of_id}", (id, at_most))]:
+        entries += read_entries(rows, after=sequence - 1, at_most=1)
+    for entry in entries:
+        if entry.reservation is None or entry.digest != entry.expected_digest():
+            raise LedgerError(f"entry {entry.sequence} was altered; restore it from a copy")
     *payments, last = entries
     assert last.reservation is not None
-    first = payments[0]
-    totals.reservations[reservation.id] = ReservationTotals(
-        last.reservation,
-        (first.child.account if first.child else "", first.scope_id),
-        tuple(payment.charges for payment in payments),
-    )
+    return ReservationTotals(last.reservation, tuple(payments))
+
+
+def load_reservation(rows: Rows, totals: Totals, id: str) -> ReservationTotals | None:
+    """Add what a reservation has paid and drawn to the totals, unless they have it."""
+    if id not in totals.reservations:
+        found = read_reservation(rows, id, at_most=totals.sequence)
+        if found is not None:
+            totals.reservations[id] = found
+    return totals.reservations.get(id)
 
 
 def insert_entry(rows: Rows, placed: LedgerEntry, after: Totals) -> None:

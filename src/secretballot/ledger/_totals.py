@@ -70,11 +70,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class ReservationTotals:
-    """State of a reservation after its last entry, and who paid what for each of its plans."""
+    """State of a reservation after its last entry, and the entries that paid for its plans."""
 
     state: Reserved
-    payer: tuple[str, str | None]  # name of the child that pays, and scope
-    paid: tuple[Costs, ...]
+    payments: tuple[LedgerEntry, ...]
 
     @classmethod
     def after(cls, before: ReservationTotals | None, entry: LedgerEntry) -> ReservationTotals:
@@ -85,21 +84,21 @@ class ReservationTotals:
             raise ValueError("doesn't follow from how its reservation stood before")
         if entry.child is not None and entry.child.event != "spend":
             raise ValueError("is of a reservation and of a child budget at once")
-        payer = (entry.child.account if entry.child else "", entry.scope_id)
         if before is None:
-            return cls(state, payer, (entry.charges,))
+            return cls(state, (entry,))
         if state.event == "draw":
             if entry.charges:
                 raise ValueError("charges for rows that were paid for before")
             return replace(before, state=state)
-        if payer != before.payer:
+        first = before.payments[0]
+        if (entry.account, entry.scope_id) != (first.account, first.scope_id):
             raise ValueError("is charged to others than the first of its reservation")
         if state.event == "reserve":
-            return replace(before, state=state, paid=(*before.paid, entry.charges))
+            return cls(state, (*before.payments, entry))
         # The most that may come back.
         most: dict[str, Cost] = {}
-        for share, paid in zip(state.refund_shares(), before.paid, strict=True):
-            for group, cost in paid.items():
+        for share, payment in zip(state.refund_shares(), before.payments, strict=True):
+            for group, cost in payment.charges.items():
                 _add_cost(most, group, share * cost)
         _check_refund(entry.charges, most)
         return replace(before, state=state)
@@ -214,7 +213,7 @@ class Totals:
             # Of what may be given back, a refund from a larger sum than the limits would lose what
             # others have paid to rounding.
             if (child and child.event == "carve") or (state and state.event == "reserve"):
-                payer = after.children[child.account] if child and child.account else None
+                payer = after.children[entry.account] if entry.account else None
                 levels = payer.grant.levels if payer else self.levels
                 check_limits(levels, (payer or after).charges)
         except ValueError as error:
@@ -223,10 +222,6 @@ class Totals:
                 "from a copy"
             ) from None
         return after
-
-    def or_later(self, stored: Totals | None) -> Totals:
-        """Return the sums that were stored with a checkpoint, if there are any, with the limits."""
-        return self if stored is None else replace(stored, levels=self.levels)
 
     def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
@@ -241,7 +236,7 @@ class Totals:
         if entry.scope_id is not None:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
-        account = entry.child.account if entry.child else ""
+        account = entry.account
         payer: Totals | ChildTotals = self.children[account] if account else self
         charges = dict(payer.charges)
         change = _give_back if entry.is_refund else _add_cost
@@ -271,15 +266,21 @@ class Totals:
             )
         else:
             self.charges = charges
-        if entry.child is not None and entry.child.event != "spend":
-            self._change_child(entry.child, entry.scope_id)
+        child = entry.child
+        if child is not None and child.event != "spend":
+            carved = ChildTotals(child.grant, entry.scope_id) if child.grant else None
+            self.children[child.name] = (carved or self.children[child.name]).after(child.event)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
 
-    def _change_child(self, child: Child, scope: str | None) -> None:
-        new_child = None if child.grant is None else ChildTotals(child.grant, scope)
-        self.children[child.name] = (new_child or self.children[child.name]).after(child.event)
+    def check_open(self, child: str) -> None:
+        """Refuse a child budget that was closed; the whole budget, "", never is."""
+        if child and (child not in self.children or self.children[child].is_closed):
+            raise ValueError(
+                f"the child budget {child!r} was closed, and what was left of it given back. "
+                "Nothing was released or recorded."
+            )
 
     def of_child(self, name: str) -> Totals:
         child = self.children.get(name)

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from secretballot._base._errors import LedgerError
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._view import plain_number
 from secretballot.costs._orders import ORDERS
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._guard import HeldInterrupts, Mark
+from secretballot.ledger._guard import Mark
 from secretballot.ledger._ledger import BATCH, Ledger, Transaction, named_store, read_steps
 from secretballot.ledger._server_connection import is_url
 from secretballot.ledger._store import (
@@ -54,8 +55,8 @@ def move(ledger: Ledger, name: str) -> Ledger:
             for table in TABLES:
                 for row in source.fetch(f"SELECT * FROM {{{table}}}"):
                     target.insert(table, row)
-            _check_copy(source, target, transaction.totals, store)
-            totals = transaction.totals
+            _check_copy(source, target, transaction.whole, store)
+            totals = transaction.whole
             return Mark(read_header(target).ledger_id, totals.sequence, totals.digest)
 
         nonlocal is_recorded

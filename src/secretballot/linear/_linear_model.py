@@ -239,7 +239,7 @@ class LinearModel(
         self._column_choice = fitted.choice
         self.columns_ = fitted.readings
         assert self.accountant is not None
-        self._statement = self.accountant.statement().to_dict()
+        self._statement = self.accountant._statement_facts()
 
     def statement(self) -> PrivacyStatement:
         """Return the privacy statement as of the end of the fit. Free of charge.
@@ -254,7 +254,7 @@ class LinearModel(
             rests on.
         """
         check_is_fitted(self)
-        return PrivacyStatement.from_dict(self._statement)
+        return PrivacyStatement.from_facts(self._statement)
 
     def read_columns(self, X_public: ArrayLike | PublicData | None = None) -> ColumnReadings:
         """Return the readings of columns in a fit with these public rows. Free of charge.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._interrupts import completed
 from secretballot._base._numbers import named_classes
 from secretballot._base._objects import cached_property
 from secretballot._base._view import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.ledger._guard import completed
 from secretballot.measures._answers import (
     check_foreign_labels,
     check_known_predictions,

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from secretballot._base._interrupts import completed
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number, quoted
 from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
-from secretballot.ledger._guard import completed
 from secretballot.measures._bounds_check import BoundsCheck
 from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
 from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import warn
+from secretballot._base._interrupts import completed
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
@@ -20,7 +21,6 @@ from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._guard import completed
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._stable_top_k import StableTopK

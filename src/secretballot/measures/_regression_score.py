@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import warn
+from secretballot._base._interrupts import completed
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.ledger._guard import completed
 from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import Interval

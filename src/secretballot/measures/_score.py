@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._interrupts import completed
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.ledger._guard import completed
 from secretballot.measures._answers import (
     check_known_predictions,
     check_label_types,

@@ -18,6 +18,7 @@ from secretballot._base._errors import (
     PrivacyLeakWarning,
     warn,
 )
+from secretballot._base._interrupts import completed
 from secretballot._base._numbers import (
     check_integer,
     check_number,
@@ -30,7 +31,6 @@ from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._guard import completed
 from secretballot.mechanisms._proportions import (
     DirichletProportions,
     GaussianProportions,

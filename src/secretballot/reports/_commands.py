@@ -18,7 +18,7 @@ from secretballot._base._view import (
     visible,
 )
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._children import child_reports, epsilon_of_share
+from secretballot.accounting._children import child_reports, children_rows, epsilon_of_share
 from secretballot.ledger._budget import RELATIONS, UNITS, AskedOrder, by_level
 from secretballot.ledger._entry import NAME_SEPARATOR
 from secretballot.ledger._ledger import Ledger
@@ -168,10 +168,9 @@ def _list(options: argparse.Namespace) -> None:
     ledger = Ledger.open(options.file)
     reports = child_reports(ledger)
     if options.json:
-        children = [report.to_dict() for report in reports]
-        print_json({"ledger": ledger.name, "children": children})
+        print_json({"ledger": ledger.name, "children": reports})
         return
-    rows = [(report.name, *row) for report in reports for row in report.rows()]
+    rows = children_rows(reports)
     print(text_table(_HEADINGS, rows) if rows else "no children")
 
 

@@ -14,10 +14,13 @@ from typing import Any
 from secretballot._base._errors import LedgerError
 from secretballot._base._view import (
     WITHHELD,
+    Bar,
     Cell,
     Heading,
+    Key,
     Part,
     Prose,
+    Segment,
     Table,
     View,
     entry_count,
@@ -30,7 +33,7 @@ from secretballot._base._view import (
     text_table,
     visible,
 )
-from secretballot.accounting._children import child_reports, children_table
+from secretballot.accounting._children import child_reports, children_rows
 from secretballot.accounting._notes import entry_text
 from secretballot.accounting._report import PrivacySpent, budget_view, spent_by_level
 from secretballot.costs._groups import level_cost
@@ -47,6 +50,8 @@ _CURRENCIES = {
     "pairs": "epsilon",
 }
 
+_CHILDREN = ("child", "level", "epsilon", "budget", Key("spent", "this"), "releases", "state")
+
 #: Letters of a digest, and of a note that are shown.
 _DIGEST_LENGTH = 64
 _NOTE_LENGTH = 300
@@ -60,7 +65,12 @@ def _put_ledger_page(ledger: Ledger, options: argparse.Namespace, completeness_n
     budget, totals, name = ledger.budget, walk.totals, os.path.basename(ledger.name)
     head = None if budget.is_sensitive else totals.digest
     reports = child_reports(ledger)
-    children: list[Part] = [Heading("Child budgets"), children_table(reports)] if reports else []
+    shares = [level["share_spent"] for report in reports for level in report["levels"]]
+    rows: list[Sequence[Cell]] = []
+    for share, row in zip(shares, children_rows(reports), strict=True):
+        bar = Bar((Segment("this", share, "spent"), Segment("", max(1 - share, 0.0), "left")))
+        rows.append((*row[:3], bar, *row[3:]))
+    children: list[Part] = [Heading("Child budgets"), Table(_CHILDREN, rows)] if rows else []
     parts: list[Part] = [
         facts(
             ("chain", f"unaltered: {entry_count(totals.sequence)}, head digest {head or WITHHELD}"),

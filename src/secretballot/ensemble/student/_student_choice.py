@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._base._errors import CompletedInterrupt, warn
+from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
@@ -22,7 +23,6 @@ from secretballot.ensemble._teacher_ballots import ballots
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
-from secretballot.ledger._guard import HeldInterrupts
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import BestOfCounts
 from secretballot.mechanisms._noisy_max import GNMax
