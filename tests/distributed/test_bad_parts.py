@@ -394,9 +394,9 @@ def test_a_thread_that_ends_leaves_others_silent(monkeypatch):
     path, entered, ended = "", threading.Barrier(2), threading.Event()
 
     def task(index):
-        entered.wait(5)
+        entered.wait(60)
         if index:
-            assert ended.wait(5)
+            assert ended.wait(60)
             warnings.warn(SECRET, stacklevel=2)
 
     monkeypatch.setattr(_tasks, "_function", lambda path: task)
@@ -405,9 +405,9 @@ def test_a_thread_that_ends_leaves_others_silent(monkeypatch):
         threads = [threading.Thread(target=_tasks._run, args=(path, index)) for index in (0, 1)]
         for thread in threads:
             thread.start()
-        threads[0].join(5)
+        threads[0].join(60)
         ended.set()
-        threads[1].join(5)
+        threads[1].join(60)
         assert not caught
         warnings.warn("filters are as they were", stacklevel=2)
     assert len(caught) == 1

@@ -245,10 +245,14 @@ def test_a_score_of_few_rows_is_too_dear_and_the_budget_not_used_up():
     model.score_private(X, LABELS, sigma=model.price_score(len(LABELS)).sigma)
 
 
-@pytest.mark.parametrize("of", ["budget", "fit"])
 @pytest.mark.parametrize(
-    ("epsilon", "order"),
-    [(0.003, "gaussian"), (0.05, "gaussian"), (0.03, "renyi")],
+    ("epsilon", "order", "of"),
+    [
+        (0.003, "gaussian", "budget"),
+        (0.05, "gaussian", "fit"),
+        (0.03, "renyi", "budget"),
+        (0.03, "renyi", "fit"),
+    ],
 )
 @pytest.mark.parametrize("make", ALL)
 def test_the_remedy_of_a_larger_epsilon(make, epsilon, order, of):

@@ -296,13 +296,13 @@ def test_a_score_with_a_few_other_labels(fitted):
     ],
     ids=["None", "NaN", "boolean", "whole numbers", "numbers", "polars", "array"],
 )
-@pytest.mark.parametrize("classes", [[False, True], [0, 1]])
-def test_the_remedy_of_missing_labels(make, y, classes):
+def test_the_remedy_of_missing_labels(make, y):
     y = y[np.where(np.arange(N) % 50, 2 - LABELS, 0)]
-    model = make(PrivacyAccountant(4.0, 1e-5), classes=classes)
-    with pytest.raises(ValueError, match="NaN or .*Leave rows without one out of X and y"):
-        model.fit(X, y, X_public=POOL)
-    assert not model.accountant.entries()
+    for classes in ([0, 1], [False, True]):
+        model = make(PrivacyAccountant(4.0, 1e-5), classes=classes)
+        with pytest.raises(ValueError, match="NaN or .*Leave rows without one out of X and y"):
+            model.fit(X, y, X_public=POOL)
+        assert not model.accountant.entries()
     keep = pd.notna(np.asarray(y, dtype=object))
     model.fit(X[keep], y.filter(keep) if isinstance(y, pl.Series) else y[keep], X_public=POOL)
     assert model.score(X[keep], LABELS[keep] == 1) > 0.6

@@ -108,9 +108,7 @@ TAKES_ALL = {
     "a search at random": lambda a: search(logistic(a), RandomizedSearchCV, n_iter=2),
     "teachers in a search": lambda a: search(teachers(a), grid={"n_teachers": [20, 30]}),
     "a search with two workers": lambda a: search(logistic(a), n_jobs=2),
-    "a halving search with two workers": lambda a: search(
-        logistic(a), HalvingRandomSearchCV, n_candidates=2, n_jobs=2
-    ),
+    "a halving search": lambda a: search(logistic(a), HalvingRandomSearchCV, n_candidates=2),
     "a pipeline in a search": piped,
     "a cross-validated search": lambda a: scored(
         GridSearchCV(logistic(a), GRID, cv=2, error_score="raise")
@@ -118,7 +116,6 @@ TAKES_ALL = {
     "cross-validation": lambda a: scored(logistic(a)),
     "cross-validation of numbers": lambda a: scored(numbers(a), cross_validate),
     "cross-validation of teachers": lambda a: scored(teachers(a)),
-    "cross-validation with two workers": lambda a: scored(logistic(a), n_jobs=2),
     "cross-validated predictions": lambda a: scored(logistic(a), cross_val_predict),
     "a learning curve": curve(learning_curve, train_sizes=[0.5, 1.0], error_score="raise"),
     "a validation curve": curve(
