@@ -305,7 +305,7 @@ def test_a_repeated_number_is_refused_by_the_table(server, url):
 
 
 def connections_at_last(server, goal):
-    """Connections that are open, once there are no more than ``goal`` (a server closes its late)."""
+    """Connections that are open, once there are no more than `goal`: a server closes them late."""
     count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'secretballot'"
     until = time.monotonic() + 30
     while (n_open := server.execute(count)[0][0]) > goal and time.monotonic() < until:
