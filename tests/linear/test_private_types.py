@@ -181,6 +181,7 @@ class Counted(PrivacyAccountant):
         return super().release(mechanism, counts, **options)
 
 
+@pytest.mark.filterwarnings("ignore:the column 'job' of X_public has one value for each label")
 @pytest.mark.parametrize("how", HOW)
 def test_scores_read_private_rows_as_fits_do(how):
     budget = Counted(100.0, 1e-5)

@@ -74,7 +74,7 @@ def test_a_column_beyond_the_public_rows_is_not_taken_for_targets():
             for n, wards in ((6_000, ["A", "B", "new"]), (400, ["A", "B"]))
         )
         days = np.exp(0.6 + 0.012 * X["age"] + rng.normal(0, 0.6, len(X)))
-        assert finding(X, days, public, (0, 120), seed) == ""
+        assert finding(X, days.rename("days"), public, (0, 120), seed) == ""
 
 
 @pytest.mark.parametrize("n", [300, N])
