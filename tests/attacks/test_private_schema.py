@@ -24,7 +24,9 @@ from secretballot.ensemble._target import as_target
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import GNMax
 from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._rowwise_check import choose_calls
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*dates are read as days")
 N, N_POOL = 64, 30
 Y = np.arange(N) % 2
 CLASSES = np.array([0, 1])
@@ -212,16 +214,16 @@ def test_scores_of_a_student(learner, counts):
 
 
 def _scores_of(model, budget):
-    model.score_private(ROWS, Y, sigma=50.0)
-    model.confusion_private(ROWS, Y, sigma=50.0)
+    model.score_private(ROWS, Y, sigma=2.0)
+    model.confusion_private(ROWS, Y, sigma=2.0)
     score, confusion = budget.counted[-2:]
     tried = 0
     for tried, other in enumerate(neighbours(every=20), start=1):
         if tried % 2:
-            model.score_private(other[ROWS.columns[::-1]], Y, sigma=50.0)
+            model.score_private(other[ROWS.columns[::-1]], Y, sigma=2.0)
             assert np.abs(budget.counted[-1] - score).sum() <= 1
         else:
-            model.confusion_private(other, Y, sigma=50.0)
+            model.confusion_private(other, Y, sigma=2.0)
             assert np.abs(budget.counted[-1] - confusion).sum() <= 2
     assert tried > 20
     return tried
@@ -232,14 +234,16 @@ def right_answers_of_candidates():
     schema = RowSchema.of(POOL)
     public = schema.read(POOL).table
     codes = (POOL["job"] == "cook").astype(int)
-    candidates = [
+    students = [
         PublicStudent(make_pipeline(step, DecisionTreeClassifier()).fit(public, codes), CLASSES, {})
         for step in (SELECTED, FunctionTransformer(told))
     ]
+    candidates = [choose_calls(each, "predict", schema) for each in students]
     target = as_target(CLASSES)
 
     def right_answers(rows):
-        data = SimpleNamespace(X=schema.read(rows).table, y=Y, owners=None, target=target)
+        table = schema.read(rows).table
+        data = SimpleNamespace(X=table, y=Y, owners=None, target=target, parts=None)
         return count_right_answers(candidates, PrivacyAccountant(1.0, 1e-5), data)
 
     return right_answers

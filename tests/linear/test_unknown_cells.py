@@ -189,7 +189,7 @@ def test_columns_that_private_rows_lack_are_named(kind, values, missing):
         return pd.DataFrame({"lab": cells.mask(gone), "age": rng.normal(size=n_rows)})
 
     X, pool = visits(8_000, 0), visits(300, 1)
-    y = (X["age"] > 0).astype(int)
+    y = (X["age"] > 0).astype(int).rename("old")
     empty = "n/a" if values == "units" else None
     other = X.assign(lab=pd.Series([empty] * len(X), dtype=object))
     if values == "units":  # cells that are no numbers
