@@ -228,17 +228,18 @@ def test_private_rows_have_no_say_in_notes():
     """A fit warns by public rows alone, before it pays."""
     rows = pd.DataFrame({"x": RNG.normal(size=2_000), "job": RNG.choice(["u", "v"], 2_000)})
     pool = rows[:N].set_axis(range(9_000, 9_000 + N)).assign(x=rows["x"].to_numpy()[:N] + 0.1)
+    y = (rows["x"] > 0).to_numpy()
     accountant = PrivacyAccountant(1e-9, 1e-6)
     model = PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
     odd = rows.assign(job="$28,000", x=np.where(rows.index % 2, 9_999, 0))
     with pytest.raises(BudgetExceededError):
-        model.fit(odd, rows["x"] > 0, X_public=PublicData(pool))
+        model.fit(odd, y, X_public=PublicData(pool))
     told = pool.assign(job="$28,000", x=np.where(np.arange(N) % 2, 9_999, 0.5))
     with (
         pytest.warns(UserWarning, match=r"'x' \(the largest value is 9999.*'job' \(constant"),
         pytest.raises(BudgetExceededError),
     ):
-        model.fit(rows, rows["x"] > 0, X_public=PublicData(told))
+        model.fit(rows, y, X_public=PublicData(told))
     assert not accountant.entries()
 
 

@@ -287,7 +287,7 @@ def test_a_model_is_cloned_and_pickled(fitted):
         ({"target_bounds": (3, 3)}, Y, "low < high"),
         ({"target_bounds": (0, np.inf)}, Y, "low < high"),
         ({}, np.where(np.arange(N) == 7, np.nan, Y), "NaN"),
-        ({}, np.stack([Y, Y], axis=1), "1d array"),
+        ({}, np.stack([Y, Y], axis=1), "y has 2 columns"),
     ],
 )
 def test_faults_are_refused_before_spending(given, y, message):

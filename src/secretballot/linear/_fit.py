@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot.accounting._release_plan import Run, paid_run
 from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, public_bins
+from secretballot.linear._classes import ClassResponse
 from secretballot.linear._column_reading import ColumnReadings
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._dense_features import TransformedRows
@@ -32,7 +33,6 @@ from secretballot.linear._fit_warnings import (
 from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import PrivateSums
 from secretballot.linear._response import (
-    ClassifierResponse,
     FittedRounds,
     Response,
     RivalPlan,
@@ -316,14 +316,13 @@ def _result(
 def _warn_copied_target(data: FitInput, fitted: FittedRounds) -> None:
     """Warn if one public column has the classes that are predicted with few doubts."""
     shown, response = data.columns.X_public, data.response
-    if shown is None or not isinstance(response, ClassifierResponse):
+    if shown is None or not isinstance(response, ClassResponse):
         return
     design = Design(fitted.features.transform(thinned(shown)))
     coefficients = fitted.posterior.coefficients
     scores = design.rowwise_decision(coefficients[1:], coefficients[0])
-    labels = response.predict(scores)
-    if labels.ndim == 1 and response.probabilities(scores).max(axis=1).mean() > _FEW_DOUBTS:
-        warn_copied_target(data.columns.names, columns_of(thinned(shown)), labels)
+    if response.probabilities(scores).max(axis=1).mean() > _FEW_DOUBTS:
+        warn_copied_target(data.columns.names, columns_of(thinned(shown)), response.predict(scores))
 
 
 def _known_cells(data: FitInput, fitted: FittedRounds) -> CellCheck | None:
