@@ -12,6 +12,9 @@ from secretballot.measures._intervals import Interval, quantile
 
 #: Nearly all targets are near an end of the range if their mean is within this share of it.
 _NEAR = 0.05
+#: Points and weights of a standard normal law.
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
+_NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 #: Mean squared error, as a share of the largest that counts, above which most errors are large.
 _LARGE = 0.5
 
@@ -28,6 +31,27 @@ class ErrorMoments:
     @classmethod
     def from_sums(cls, scale: ErrorScale, sums: Floats, sigma: float, n: int) -> ErrorMoments:
         return cls(scale, sums / n / scale.weights, scale.noise(sigma / n), n)
+
+    @classmethod
+    def expected(cls, scale: ErrorScale, noise: float, n: int) -> ErrorMoments:
+        """Make the moments of normal targets and errors, with the scale's expectations.
+
+        `noise` is that of a vector's mean.
+        """
+        explained = math.sqrt(max(1 - scale.unexplained, 0.0))
+        predicted = scale.centre + scale.deviation * explained * _NODES[:, None]
+        targets = predicted + scale.deviation * math.sqrt(scale.unexplained) * _NODES
+        vectors = scale.vectors(targets.ravel(), np.repeat(predicted, len(_NODES)))
+        means = np.outer(_NODE_WEIGHTS, _NODE_WEIGHTS).ravel() @ vectors
+        return cls.from_sums(scale, n * means, noise * n, n)
+
+    @classmethod
+    def expected_half_width(cls, scale: ErrorScale, noise: float, n: int, level: float) -> float:
+        """Compute the expected half-width of the interval of R^2; infinite if noise hides it."""
+        if not scale.deviation:
+            return math.inf
+        low, high = cls.expected(scale, noise, n).r2_interval(level)
+        return (high - low) / 2
 
     @property
     def _variance(self) -> float:

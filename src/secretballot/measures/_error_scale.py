@@ -101,10 +101,6 @@ class ErrorScale:
         error = np.hypot(self.ratio * numbers[0], self.unexplained * numbers[2])
         return float(error / variance)
 
-    def sampling_error(self, n: int) -> float:
-        """Compute the standard deviation of R^2 by sampling `n` normal targets and errors."""
-        return float(2 * self.unexplained * np.sqrt(max(1 - self.unexplained, 0.0) / n))
-
 
 def clip_error(largest_error: float | None, bounds: tuple[float, float]) -> float:
     low, high = bounds

@@ -11,8 +11,8 @@ from secretballot._base._numbers import check_integer, check_number, number_of_r
 from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share
+from secretballot.measures._error_moments import ErrorMoments
 from secretballot.measures._error_scale import ErrorScale
-from secretballot.measures._intervals import quantile
 from secretballot.measures._score_price import (
     Epsilon,
     NoiseChoice,
@@ -67,11 +67,11 @@ class RegressionScorePrice(Shown):
 
     @property
     def precision(self) -> str:
-        """Half-width of the interval of R^2, as a text."""
-        return f"R^2 +-{self.half_width:.2g}"
+        """Half-width of the interval of R^2, and the targets that it expects, as a text."""
+        return f"R^2 +-{self.half_width:.2g} if targets vary by {self.target_std:,.4g}"
 
     def _view(self) -> View:
-        width = f"{self.precision} at {self.level:.0%}, noise {self.sigma:.3g}"
+        width = f"R^2 +-{self.half_width:.2g} at {self.level:.0%}, noise {self.sigma:.3g}"
         clipped = f"errors count up to {self.largest_error:,.4g}"
         expected = f"expects targets with a standard deviation of {self.target_std:,.4g}"
         prose = [Prose.of(width, expected, clipped, quiet=True), *excess_prose(self.fits)]
@@ -103,12 +103,11 @@ def price_of_scale(
     mechanism, scope = choose_sum_noise(accountant, n, noise)
     noise_of_mean = mechanism.sigma / n
     scale = choose_scale(noise_of_mean)
-    error = math.hypot(scale.noise_error(noise_of_mean), scale.sampling_error(n))
     share, fits = price_or_excess(accountant, mechanism, None, scope)
     return RegressionScorePrice(
         sigma=mechanism.sigma,
         share=share,
-        half_width=quantile(noise.level) * error,
+        half_width=ErrorMoments.expected_half_width(scale, noise_of_mean, n, noise.level),
         largest_error=scale.largest_error,
         target_std=scale.deviation,
         level=noise.level,
@@ -163,7 +162,7 @@ def price_regression_score(
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> price = price_regression_score(accountant, 90_000, target_bounds=(0, 1), r2=0.8)
     >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
-    '1.0% of the budget, +-0.015'
+    '1.0% of the budget, +-0.017'
     """
     check_accountant(accountant)
     check_number("r2", r2, below=1)

@@ -134,16 +134,17 @@ def release_errors(
 
     def result(released: NDArray[np.float64]) -> PrivateRegressionScore:
         moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
-        words = moments.hidden_by_noise(noise.level)
-        if words:
-            words.append(
-                "Declare target_bounds= closer to the targets, or a smaller largest_error=, score "
-                "more rows, or give a larger amount."
-            )
+        words = list[str]()
         if signs := moments.signs_of_other_units(noise.level):
             words.append(
-                f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
-                f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped?"
+                "If the targets have another unit than the predictions, or than target_bounds="
+                f"{(scale.low, scale.high)!r}, to which both are clipped, convert them to it: "
+                f"{'; '.join(signs)}."
+            )
+        if hidden := moments.hidden_by_noise(noise.level):
+            words.append(
+                "Declare target_bounds= closer to the targets, or a smaller largest_error=, score "
+                f"more rows, or give a larger amount. {' '.join(hidden)}"
             )
         if words:
             warn(f"{' '.join(words)} This follows from what was released, and is paid for.")
