@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_squared_error, r2_score
 
-from secretballot.measures._error_moments import ErrorMoments
-from secretballot.measures._error_scale import ErrorScale
+from secretballot.measures._squared_errors import ErrorMoments, ErrorScale
 
 #: Of 400 intervals of level .95, fewer than .89 hold: 5.5 standard errors, 2e-8 for each test.
 N_DRAWS, LEAST = 400, 0.89

@@ -14,8 +14,8 @@ from sklearn.metrics import mean_squared_error, r2_score
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
 from secretballot.measures import price_regression_score, regression_score_private
-from secretballot.measures._error_scale import ErrorScale, diameter
-from secretballot.measures._regression_price import unit_sum
+from secretballot.measures._number_scores import unit_sum
+from secretballot.measures._squared_errors import ErrorScale, diameter
 from secretballot.tables._people import People
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_unmasked
 from secretballot.tables._cells import in_canonical_unit, object_array
 from secretballot.tables._frames import check_table, container_kind
@@ -119,6 +119,19 @@ class ItemCounts:
                 "table[column].value_counts().to_dict(), or a matrix with people in rows and items "
                 "in columns. If each person adds a fraction, and at most so much to an item, pass "
                 f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
+            )
+
+    def warn_amounts(self) -> None:
+        """Warn if most items are numbers with fractions, such as sums of money."""
+        names = [] if self.names is None else self.names.tolist()
+        n_fractions = sum(isinstance(name, Real) and name % 1 > 0 for name in names)
+        if 2 * n_fractions > len(names):
+            warn(
+                "most items of counts are numbers with fractions: are they amounts, such as sums "
+                "of money? Hardly two people have the same, and those that are released are what "
+                "somebody has. Take private_quantiles for amounts, or count people by ranges: "
+                f"pandas.cut(column, edges).astype(str).value_counts().to_dict(). "
+                f"{NOT_FOR_PUBLICATION}"
             )
 
     def _checked(self) -> ItemCounts:
