@@ -195,8 +195,8 @@ class Run:
         )
 
     def answer(self, name: str, counts: ArrayLike, result: Callable[[NDArray[Any]], R]) -> R:
-        """Draw the only row of a release, and build its answer; `CompletedInterrupt` has it too."""
-        return completed(lambda: self.release(name, counts), lambda released: result(released[0]))
+        """Draw the next rows, and build the answer from them; `CompletedInterrupt` has it too."""
+        return completed(lambda: self.release(name, counts), result)
 
 
 def unpaid_run(

@@ -209,12 +209,34 @@ def release_score(
     noise: NoiseChoice,
     random_state: RandomState,
 ) -> S:
+    """Release a score; refuse one that noise would drown, or that does not fit what is left."""
     n = scored.n
     mechanism, scope = noise.choose(accountant, measure, n)
-    measure = measure.sized(mechanism.sigma / n)
+    sigma = mechanism.sigma
+    measure = measure.sized(sigma / n)
     sums = scored.sum(measure.cast)[None]
-    _check_noise(measure, mechanism.sigma, n, noise)
-    _check_left(accountant, mechanism, measure.n_columns, scope)
+    # Around one half an interval would reach from 0 to 1, and exclude nothing.
+    if quantile(noise.level) * measure.error(sigma, n) >= 1 / 2:
+        raise ValueError(
+            f"the noise of this score, sigma={sigma:.3g}, is too large for its {n:,} rows (or "
+            f"owners){measure.facts(n)}: an interval would reach from the worst score to the best. "
+            "Nothing was released or spent. Score more rows, or give a larger epsilon= or share=, "
+            f"or a smaller sigma=; {measure.remedy}."
+        )
+    share, remedy = _price_or_remedy(accountant, mechanism, measure.n_columns, scope)
+    if remedy:
+        largest = max(by_level(share).values())
+        part = f"{largest:.1%}" if largest < 1 else "more than all"
+        if remedy == TOO_EXPENSIVE:
+            remedy = (
+                f"Pass share='rest' for what is left, or a larger sigma= than {sigma:.4g}: both "
+                "add noise, and widen the interval. price_score shows what a score costs, before "
+                "the fits that it follows."
+            )
+        raise BudgetExceededError(
+            f"The score would take {part} of the budget, and less is left. Nothing was released "
+            f"or spent. {remedy}"
+        )
     release = PlannedRelease(
         name=measure.name,
         mechanism=mechanism,
@@ -225,39 +247,5 @@ def release_score(
         note={"measured": measure.name, "n_counted": n, **scored.note},
     )
     run = unpaid_run(accountant, release, scope=scope, noise=lambda *_: random_state)
-    counted = Counted(noise.level, n, scored.unit, mechanism.sigma)
-    return run.answer(measure.name, sums, lambda released: measure.result(released, counted))
-
-
-def _check_noise(measure: ScoreMeasure[Any, Any], sigma: float, n: int, noise: NoiseChoice) -> None:
-    """Refuse a score whose interval around one half would reach from 0 to 1, excluding nothing."""
-    if quantile(noise.level) * measure.error(sigma, n) >= 1 / 2:
-        raise ValueError(
-            f"the noise of this score, sigma={sigma:.3g}, is too large for its {n:,} rows (or "
-            f"owners){measure.facts(n)}: an interval would reach from the worst score to the best. "
-            "Nothing was released or spent. Score more rows, or give a larger epsilon= or share=, "
-            f"or a smaller sigma=; {measure.remedy}."
-        )
-
-
-def _check_left(
-    accountant: PrivacyAccountant,
-    mechanism: NoisyCounts | VectorSum,
-    n_columns: int | None,
-    scope: Scope,
-) -> None:
-    share, remedy = _price_or_remedy(accountant, mechanism, n_columns, scope)
-    if not remedy:
-        return
-    largest = max(by_level(share).values())
-    part = f"{largest:.1%}" if largest < 1 else "more than all"
-    if remedy == TOO_EXPENSIVE:
-        remedy = (
-            f"Pass share='rest' for what is left, or a larger sigma= than {mechanism.sigma:.4g}: "
-            "both add noise, and widen the interval. price_score shows what a score costs, before "
-            "the fits that it follows."
-        )
-    raise BudgetExceededError(
-        f"The score would take {part} of the budget, and less is left. Nothing was released or "
-        f"spent. {remedy}"
-    )
+    counted = Counted(noise.level, n, scored.unit, sigma)
+    return run.answer(measure.name, sums, lambda rows: measure.result(rows[0], counted))

@@ -243,7 +243,8 @@ def private_top_k(
     if accountant.relation == "replace":
         _warn_noise(chosen, items, accountant.unit)
 
-    def result(outcome: NDArray[Any]) -> PrivateItems:
+    def result(released: NDArray[Any]) -> PrivateItems:
+        outcome = released[0]
         if (outcome < 0).any():
             return PrivateItems(None, False)
         positions = np.flatnonzero(outcome[: len(items.counts)])
