@@ -28,7 +28,7 @@ WORDS = {
     "exchange": "Exchange.write_part",
     "training": "_train_bucket",
     "voting": "_ask",
-    "round": "residual_sums",
+    "round": "RowSums.residual_sums",
 }
 
 

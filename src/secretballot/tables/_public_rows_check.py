@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import ClassVar, Protocol
@@ -250,7 +250,7 @@ def cells_outside(
     X: ArrayLike,
     X_public: ArrayLike,
     categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
-    chosen: Collection[Hashable] | None = None,
+    names: Sequence[Hashable] = (),
 ) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
     """Yield, column by column, the mask of private cells outside of the public ones.
 
@@ -258,8 +258,8 @@ def cells_outside(
     Categories and texts are outside if no public row shows them and they were not declared, unless
     a quarter of the public cells occur only once. A cell that does not fit the public type is
     outside, and so is a missing cell where no public cell is missing. `categories` are public,
-    whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
-    depends on that row and on public rows alone.
+    whether rows show them or not. Without `names` columns have those of the public rows, or their
+    positions. A row's mask depends on that row and on public rows alone.
     """
     schema, declared = RowSchema.without_sample(X_public), categories or {}
     if not schema.shape:
@@ -276,9 +276,7 @@ def cells_outside(
             tables.append(map(schema.match_columns(table).__getitem__, positions))
     for index, private, public in zip(positions, *tables, strict=True):
         column = columns[index]
-        name = index if column.name is None else column.name
-        if chosen is not None and name not in chosen:
-            continue
+        name = names[index] if names else index if column.name is None else column.name
         yield name, _outside(column, private, public, declared.get(name))
 
 

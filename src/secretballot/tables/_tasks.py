@@ -12,6 +12,8 @@ from functools import lru_cache, partial
 from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
+import joblib
+
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._progress import ProgressTask
 from secretballot.tables._engine import Engine
@@ -34,6 +36,13 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
             f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__}). Leave such "
             "rows out of the parts, or name their class."
         ) from None
+
+
+def save_whole(value: object, path: str) -> None:
+    """Write a file under another name first: a task may be run twice, or be cut off."""
+    new = f"{path}.{uuid4().hex}"
+    joblib.dump(value, new)
+    os.replace(new, path)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,192 @@
+"""Private rows, read chunk by chunk: a table in memory is one chunk, rows in parts are many."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._base._owner_hash import KEY_SIZE
+from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.tables._buckets import Buckets, read_bucket
+from secretballot.tables._exchange import Exchange
+from secretballot.tables._levels import Levels, level_names
+from secretballot.tables._people import People
+from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._tasks import save_whole, target_errors
+
+T = TypeVar("T")
+S = TypeVar("S")
+K = TypeVar("K")
+#: Numbers of rows, or of people, by column.
+Counts = Mapping[Hashable, Any]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Private rows that are read at once: all rows of some people."""
+
+    table: ArrayLike  # cells as they were given
+    target: ArrayLike | None
+    owners: People  # owner and weight of each row
+    levels: NDArray[np.integer[Any]] | None = None  # position of each row's level
+    target_columns: str | list[str] | None = None  # of parts
+
+    def read_target(self, read: Callable[[Any], T]) -> T:
+        """Return what a function makes of the target; errors of parts quote none of it."""
+        if self.target_columns is None:
+            return read(self.target)
+        with target_errors(self.target_columns):
+            return read(self.target)
+
+
+@dataclass(frozen=True)
+class PrivateRows(Generic[T]):
+    """Private rows: public facts about them, and sums of functions of their chunks.
+
+    `T` is what a function sees of a chunk: a `Chunk` at first, then what `read` or `keep` made of
+    it. Sums are equal in memory and in parts, bit by bit, if functions return multiples of a power
+    of two at which the sum over all people is exact.
+    """
+
+    n_people: int  # rows, or owners
+    unit: str  # "row" or "owner"
+    levels: Levels | None
+    load: Callable[[int], T]  # function from the number of a chunk to the chunk
+    buckets: Buckets | None = None  # chunks of rows in parts
+
+    @staticmethod
+    def of_table(
+        table: ArrayLike, target: ArrayLike | None, people: People, levels: Levels | None = None
+    ) -> PrivateRows[Chunk]:
+        chunk = Chunk(table, target, people, None if levels is None else levels.of_row)
+        return PrivateRows(people.n, people.unit, levels, _constant(chunk))
+
+    @staticmethod
+    def of_parts(
+        parts: PrivateParts, columns: list[str], accountant: PrivacyAccountant
+    ) -> PrivateRows[Chunk]:
+        """Bring the rows of each owner together; no more is learned of them. See `close`."""
+        names = () if parts.budgets is None else level_names(accountant)
+        key = secrets.token_bytes(KEY_SIZE)
+        buckets = Buckets.of(parts, [*columns, *parts.targets], key, levels=names)
+        levels = None
+        if names:
+            try:
+                counts = buckets.count_levels()
+                levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
+            except ValueError:
+                buckets.delete()
+                raise
+        load = partial(_load, buckets.exchange, columns, parts.y, buckets.n_owners)
+        return PrivateRows(buckets.n_owners, "owner", levels, load, buckets)
+
+    def map(self, function: Callable[[T], S]) -> Iterator[S]:
+        """Yield a function's results for all chunks, in any order."""
+        if self.buckets is None:
+            yield function(self.load(0))
+        else:
+            yield from self.buckets.map_filled(partial(_apply, function, self.load))
+
+    def sum(self, function: Callable[[T], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Add up a function's results for all chunks, which are exact."""
+        return np.asarray(sum(self.map(function)))
+
+    def count(self, function: Callable[[T], Counts]) -> dict[Hashable, Any]:
+        """Add up a function's counts of all chunks, by column."""
+        return _added(self.map(function))
+
+    def read(self, function: Callable[[T], S]) -> PrivateRows[S]:
+        """Return the rows as a function reads each chunk: in memory now, in parts every time."""
+        if self.buckets is None:
+            return self._loaded(_constant(function(self.load(0))))
+        return self._loaded(partial(_apply, function, self.load))
+
+    def keep(
+        self,
+        function: Callable[[T], S],
+        pack: Callable[[S], K | None],
+        unpack: Callable[[K], S],
+        count: Callable[[T], Counts] | None = None,
+    ) -> tuple[PrivateRows[S], dict[Hashable, Any]]:
+        """Read all chunks now, and keep what a function makes of them; return its rows, and counts.
+
+        Workers keep it in files, as far as `pack` does not return None: other chunks are read anew
+        every time.
+        """
+        if self.buckets is None:
+            chunk = self.load(0)
+            counts = {} if count is None else dict(count(chunk))
+            return self._loaded(_constant(function(chunk))), counts
+        folder = os.path.join(self.buckets.folder.path, f"kept-{uuid4().hex}")
+        os.mkdir(folder, 0o700)
+        kept = _KeptChunks(folder, self.load, function, pack, unpack)
+        counts = _added(self.buckets.map_filled(partial(kept.store, count)))
+        return self._loaded(kept.load), counts
+
+    def _loaded(self, load: Callable[[int], S]) -> PrivateRows[S]:
+        return PrivateRows(self.n_people, self.unit, self.levels, load, self.buckets)
+
+    def close(self) -> None:
+        """Delete what was written of rows in parts."""
+        if self.buckets is not None:
+            self.buckets.delete()
+
+
+@dataclass(frozen=True)
+class _KeptChunks(Generic[T, S, K]):
+    """What a function made of chunks, in files of the workers."""
+
+    folder: str
+    load_chunk: Callable[[int], T]
+    function: Callable[[T], S]
+    pack: Callable[[S], K | None]
+    unpack: Callable[[K], S]
+
+    def store(self, count: Callable[[T], Counts] | None, bucket: int) -> Counts:
+        chunk = self.load_chunk(bucket)
+        packed = self.pack(self.function(chunk))
+        if packed is not None:
+            save_whole(packed, self._path(bucket))
+        return {} if count is None else count(chunk)
+
+    def load(self, bucket: int) -> S:
+        path = self._path(bucket)
+        if os.path.exists(path):
+            return self.unpack(joblib.load(path, mmap_mode="r"))
+        return self.function(self.load_chunk(bucket))
+
+    def _path(self, bucket: int) -> str:
+        return os.path.join(self.folder, f"{bucket}.rows")
+
+
+def _load(
+    exchange: Exchange, columns: list[str], y: str | list[str], n_people: int, bucket: int
+) -> Chunk:
+    rows = read_bucket(exchange, bucket)
+    owners = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n_people)
+    return Chunk(rows.frame[columns], rows.frame[y], owners, rows.levels, y)
+
+
+def _constant(chunk: T) -> Callable[[int], T]:
+    return lambda _: chunk
+
+
+def _apply(function: Callable[[T], S], load: Callable[[int], T], bucket: int) -> S:
+    return function(load(bucket))
+
+
+def _added(parts: Iterable[Counts]) -> dict[Hashable, Any]:
+    counts: dict[Hashable, Any] = {}
+    for part in parts:
+        for name, count in part.items():
+            counts[name] = counts.get(name, 0) + count
+    return counts
