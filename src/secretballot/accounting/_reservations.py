@@ -171,17 +171,21 @@ def check_open(state: Reserved) -> None:
         )
 
 
-def check_rows_left(state: Reserved, n_rows: int) -> None:
+def check_rows_left(state: Reserved, n_rows: int, scope: Scope) -> None:
+    cap = "the budget"
+    for name, part in (("share", scope.share), ("epsilon", scope.epsilon)):
+        cap = cap if part is None else f"{name}={part!r} of its fit"
     if state.rows_left == 0 or state.answers_left == 0:
         what = "answers" if state.rows_left else "rows"
         raise BudgetExceededError(
             f"The reservation has no {what} left. Nothing was released or recorded; "
-            "accountant.top_up() pays for more."
+            f"accountant.top_up() pays for more, as long as {cap} lasts."
         )
     if n_rows > state.rows_left:
         raise ValueError(
             f"counts has {n_rows} rows, and the reservation has {state.rows_left} left. Nothing "
-            "was released or recorded; ask for fewer, or pay for more with accountant.top_up()."
+            "was released or recorded; ask for fewer, or pay for more with accountant.top_up(), as "
+            f"long as {cap} lasts."
         )
 
 
@@ -274,7 +278,7 @@ class ReservedPayment:
 
     def _check(self, state: Reserved) -> None:
         check_open(state)
-        check_rows_left(state, self._priced.n_rows)
+        check_rows_left(state, self._priced.n_rows, self._reservation.scope)
         self._reservation.check_draw(self._priced, self._scope_id, state.rows)
 
     def observe(self, outcome: NDArray[Any]) -> None:
@@ -558,7 +562,7 @@ class Reserving(BudgetHandle):
 
         def record(transaction: Transaction) -> None:
             state = open_state(transaction, reservation)
-            check_rows_left(state, n_rows)
+            check_rows_left(state, n_rows, reservation.scope)
             answers = 0
             if state.answers_left is not None:
                 answers = n_rows if n_answers is None else n_answers

@@ -19,8 +19,8 @@ from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.accounting._release_plan import PlannedRelease, unpaid_run
 from secretballot.ledger._budget import Scope
-from secretballot.ledger._guard import completed
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._stable_top_k import StableTopK
@@ -162,7 +162,8 @@ def private_top_k(
     UserWarning
         Before anything is paid, if the noise is above the largest count that the people can add
         up to. Of totals the number of people is not known: items of fewer people than
-        ``mechanism.hidden_count`` are named by chance, or not at all.
+        ``mechanism.hidden_count`` are named by chance, or not at all. If most items are numbers
+        with fractions, such as sums of money.
 
     See Also
     --------
@@ -208,6 +209,7 @@ def private_top_k(
         items = _read_items(counts, owners, grid, accountant)
         if not is_matrix(counts) and max_contribution is None and grid == 1:
             items.check_whole()
+    items.warn_amounts()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
     if not len(items.counts):
         if domain == "known":
@@ -248,16 +250,17 @@ def private_top_k(
         positions = np.flatnonzero(outcome[: len(items.counts)])
         return PrivateItems(positions if items.names is None else items.names[positions], True)
 
-    return completed(
-        lambda: accountant.release(
-            chosen,
-            table,
-            scope=scope,
-            random_state=random_state,
-            note={"counted_from": _counted_from(counts, owners)},
-        ),
-        result,
+    counted_from = _counted_from(counts, owners)
+    release = PlannedRelease(
+        name="items",
+        mechanism=chosen,
+        n_rows=1,
+        share=1.0,
+        reads=f"counts of items, of {counted_from}",
+        note={"counted_from": counted_from},
     )
+    run = unpaid_run(accountant, release, scope=scope, noise=lambda *_: random_state)
+    return run.answer(release.name, table, result)
 
 
 def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -> ItemCounts:

@@ -20,8 +20,7 @@ from secretballot._base._errors import (
 )
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._protocol import RandomState
-from secretballot.accounting._release_plan import PlannedRelease, Run
+from secretballot.accounting._release_plan import PlannedRelease, Run, unpaid_run
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
@@ -177,15 +176,13 @@ class PublicRowsCheck:
             return self
         (release,) = self.planned()
         of_fit = {key: value for key, value in note.items() if key not in _BALLOT_KEYS}
-        noisy, column = release_largest_count(
-            estimator.accountant,
-            totals(),
-            self.sigma,
-            random_state=random_state,
-            scope=scope,
-            note={**of_fit, **release.note},
+        run = unpaid_run(
+            estimator.accountant, release, scope=scope, note=of_fit, noise=lambda *_: random_state
         )
-        return self._judged(noisy, column)
+        try:
+            return self.draw(run, totals)
+        except CompletedInterrupt:
+            raise KeyboardInterrupt from None  # the count is not the answer of the user's call
 
     def _judged(self, noisy: float, column: Hashable) -> PublicRowsCheck:
         """Return the check with its count; ValueError if it is over half of the people."""
@@ -247,33 +244,6 @@ def share_of(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope
 
 def share_after(share: float) -> float:
     return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
-
-
-def release_largest_count(
-    accountant: PrivacyAccountant,
-    counts: Mapping[Hashable, float],
-    sigma: float,
-    *,
-    scope: Scope | None,
-    random_state: RandomState,
-    note: Mapping[str, object],
-) -> tuple[float, Hashable]:
-    """Release the largest count of all columns with noise; its column is not released.
-
-    One person moves the largest count by 1 at most if that holds for the count of each column.
-    """
-    column, count = max(counts.items(), key=itemgetter(1), default=_NO_COUNT)
-    try:
-        released = accountant.release(
-            NoisyCounts(sigma=sigma),
-            [[count]],
-            random_state=random_state,
-            scope=scope,
-            note=note,
-        )
-    except CompletedInterrupt:
-        raise KeyboardInterrupt from None  # the count is not the answer of the user's call
-    return float(released[0, 0]), column
 
 
 def cells_outside(
