@@ -38,9 +38,7 @@ from secretballot.measures._number_scores import (
 from secretballot.measures._scored_rows import (
     CellCounts,
     Classes,
-    PartScores,
     ScoredRows,
-    TableScores,
 )
 from secretballot.measures._squared_errors import ErrorScale
 from secretballot.tables._frames import check_table
@@ -146,7 +144,7 @@ class ScoreMethods(ShortParameterErrors):
                 )
             _warn_slow(predictor, rows_per_call, None)
             names = [str(name) for name in schema.names]
-            return PartScores.of(X, names, predict, predictor.note, predictor.cells)
+            return ScoredRows.of_parts(X, names, predict, predictor.note, predictor.cells)
         for name, rows in {"X": X, "y": y}.items():
             check_no_public_data(name, rows)
         check_row_order("y", y, X)
@@ -159,7 +157,7 @@ class ScoreMethods(ShortParameterErrors):
         _warn_slow(predictor, rows_per_call, _num_samples(X))
         predicted = predict(X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
-        return TableScores(y, predicted, people, predictor.note)
+        return ScoredRows.of_table(y, predicted, people, predictor.note)
 
     def _release_score(
         self,

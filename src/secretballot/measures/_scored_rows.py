@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._owner_hash import KEY_SIZE
 from secretballot.measures._answers import check_foreign_labels, count_foreign
-from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import Chunk, PrivateRows
 from secretballot.tables._table_checks import check_row_order
-from secretballot.tables._tasks import target_errors
 
 Floats = NDArray[np.float64]
 #: Classes that a model predicts; a list of arrays for several labels a row.
@@ -36,27 +32,66 @@ class CellCounts:
     warn: Callable[[Floats], None]  # by the counts of all rows
 
 
-class ScoredRows(ABC):
-    """Private rows and predictions for them."""
+@dataclass(frozen=True)
+class ScoredRows:
+    """Private rows and predictions for them, in memory or in parts.
 
-    #: Number of rows, or owners.
-    n: int
-    #: "row" or "owner".
-    unit: str
+    Rows in parts are predicted where they are; in memory their table is the predictions.
+    """
+
+    rows: PrivateRows[Chunk]
     #: Words about the predictions for the note of the release.
-    note: Mapping[str, object]
+    note: Mapping[str, object] = field(default_factory=dict)
+    predict: Predict | None = None  # of parts; holds nothing private
+    cells: CellCounts | None = None
 
-    @abstractmethod
+    @classmethod
+    def of_table(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        people: People,
+        note: Mapping[str, object] | None = None,
+    ) -> ScoredRows:
+        return cls(PrivateRows.of_table(y_pred, y_true, people), note or {})
+
+    @classmethod
+    def of_parts(
+        cls,
+        parts: PrivateParts,
+        columns: list[str],
+        predict: Predict,
+        note: Mapping[str, object],
+        cells: CellCounts | None,
+    ) -> ScoredRows:
+        rows = PrivateRows.of_parts(parts, parts.check_columns(columns), parts.y)
+        return cls(rows, note, predict, cells)
+
+    @property
+    def n(self) -> int:
+        """Number of rows, or owners."""
+        return self.rows.n_people
+
+    @property
+    def unit(self) -> str:
+        return self.rows.unit
+
     def sum(self, function: ScoreSums) -> Floats:
         """Add up a function of the rows over all people."""
+        count = None if self.cells is None else self.cells.count
+        sums = self.rows.count(partial(_sums, function, self.predict, count))
+        if self.cells is not None:  # workers do not warn: other people may read their logs
+            self.cells.warn(sums["cells"])
+        return np.asarray(sums["sums"])
 
-    @abstractmethod
     def refuse_foreign_labels(self, classes: Classes) -> None:
         """Refuse missing labels, and labels most of which are none of a model's classes."""
+        counts = self.rows.sum(lambda chunk: count_foreign(chunk.target, classes))
+        check_foreign_labels(counts, classes)
 
     def close(self) -> None:
         """Delete what was written for the score."""
-        return
+        self.rows.close()
 
 
 def check_order_of_labels(y_true: ArrayLike, y_pred: ArrayLike, owners: ArrayLike | None) -> None:
@@ -65,93 +100,15 @@ def check_order_of_labels(y_true: ArrayLike, y_pred: ArrayLike, owners: ArrayLik
     check_row_order("owners", owners, y_true, "y_true")
 
 
-@dataclass(frozen=True)
-class TableScores(ScoredRows):
-    """Rows in memory."""
-
-    y_true: ArrayLike
-    y_pred: ArrayLike
-    people: People
-    note: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        return self.people.n
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.people.unit
-
-    def sum(self, function: ScoreSums) -> Floats:
-        return function(self.y_true, self.y_pred, self.people)
-
-    def refuse_foreign_labels(self, classes: Classes) -> None:
-        check_foreign_labels(count_foreign(self.y_true, classes), classes)
-
-
-@dataclass(frozen=True)
-class PartScores(ScoredRows):
-    """Rows in parts, which are predicted where they are."""
-
-    buckets: Buckets
-    columns: list[str]  # that the model reads
-    targets: str | list[str]
-    predict: Predict  # holds nothing private
-    note: Mapping[str, object]
-    cells: CellCounts | None = None
-
-    @classmethod
-    def of(
-        cls,
-        parts: PrivateParts,
-        columns: list[str],
-        predict: Predict,
-        note: Mapping[str, object],
-        cells: CellCounts | None,
-    ) -> PartScores:
-        names = [*parts.check_columns(columns), *parts.targets]
-        buckets = Buckets.of(parts, names, secrets.token_bytes(KEY_SIZE))
-        return cls(buckets, columns, parts.y, predict, note, cells)
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        return self.buckets.n_owners
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return "owner"
-
-    def sum(self, function: ScoreSums) -> Floats:
-        """Add up the sums of all buckets, in any order: they are exact."""
-        count = None if self.cells is None else self.cells.count
-        compute = partial(
-            _bucket_sums, function, self.columns, self.targets, self.predict, count, self.n
-        )
-        sums, counts = zip(*self.buckets.map_rows(compute), strict=True)
-        if self.cells is not None:  # workers do not warn: other people may read their logs
-            self.cells.warn(np.asarray(sum(counts)))
-        return np.asarray(sum(sums))
-
-    def refuse_foreign_labels(self, classes: Classes) -> None:
-        targets = self.targets
-        counts = self.buckets.map_rows(lambda rows: count_foreign(rows.frame[targets], classes))
-        check_foreign_labels(np.asarray(sum(counts)), classes)
-
-    def close(self) -> None:
-        self.buckets.delete()
-
-
-def _bucket_sums(
+def _sums(
     function: ScoreSums,
-    columns: list[str],
-    targets: str | list[str],
-    predict: Predict,
+    predict: Predict | None,
     count: Callable[[ArrayLike], Floats] | None,
-    n: int,
-    rows: BucketRows,
-) -> tuple[Floats, Floats]:
-    people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
-    table = rows.frame[columns]
-    predicted, counts = predict(table), np.zeros(1) if count is None else count(table)
-    with target_errors(targets):
-        return function(rows.frame[targets], predicted, people), counts
+    chunk: Chunk,
+) -> dict[Hashable, Floats]:
+    """Return a function's sums of a chunk, and the counts of cells that a model can't read."""
+    table = chunk.table
+    predicted = table if predict is None else predict(table)
+    cells = np.zeros(1) if count is None else count(table)
+    sums = chunk.read_target(lambda y: function(y, predicted, chunk.owners))
+    return {"sums": sums, "cells": cells}

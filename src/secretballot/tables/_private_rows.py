@@ -36,7 +36,7 @@ class Chunk:
     """Private rows that are read at once: all rows of some people."""
 
     table: ArrayLike  # cells as they were given
-    target: ArrayLike | None
+    target: Any  # None if nothing is learned of rows
     owners: People  # owner and weight of each row
     levels: NDArray[np.integer[Any]] | None = None  # position of each row's level
     #: places of the rows of each teacher, by its number, if rows are divided among teachers
@@ -115,7 +115,7 @@ class PrivateRows(Generic[T]):
         else:
             yield from self.buckets.map_filled(partial(_apply, function, self.load))
 
-    def sum(self, function: Callable[[T], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def sum(self, function: Callable[[T], NDArray[Any]]) -> NDArray[Any]:
         """Add up a function's results for all chunks, which are exact."""
         return np.asarray(sum(self.map(function)))
 
