@@ -3,6 +3,8 @@
 Tasks run twice, in a random order. With equal noise, later releases depend on the first.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -22,7 +24,8 @@ from secretballot import (
     private_top_k,
     publish_proportions,
 )
-from secretballot.ensemble import PrivateChoice
+from secretballot.ensemble import PrivateChoice, _shards
+from secretballot.linear import _read_rows
 from secretballot.measures import private_quantiles
 from secretballot.quantification import Bags
 from secretballot.tables import PrivateParts, _private_rows
@@ -242,3 +245,33 @@ def test_planted_chunks_that_are_added_twice_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(_private_rows.PrivateRows, "map", twice)
     memory, parts = run_all("quantiles", tmp_path, monkeypatch, (0, 3))
     assert parts != memory
+
+
+def misfits_of_one_owner(rows):
+    """Return rows of which one owner has a twelfth, whose cells of one column do not fit."""
+    mine = np.arange(len(rows)) % 12 == 0
+    return rows.assign(b=np.where(mine, "?", rows["b"]), **{OWNER: np.where(mine, 0, rows[OWNER])})
+
+
+def warned(kind, folder):
+    """Return whether a fit warns of misfits, which a twelfth of all rows have."""
+    rows = split(misfits_of_one_owner(rows_of(300, 120)), folder / "parts")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        KINDS[kind](Given(rows, folder, 12))
+    return any("more than a quarter of the cells" in str(each.message) for each in caught)
+
+
+def of_chunks_with_misfits(misfits, n_rows):
+    return COUNTS({"b": misfits["b"]}, n_rows) if "b" in misfits else COUNTS({}, 0)
+
+
+COUNTS = _private_rows.misfit_counts
+
+
+@pytest.mark.parametrize("kind", ["two classes", "ensemble"])
+def test_misfits_are_a_share_of_all_rows(kind, tmp_path, monkeypatch):
+    assert not warned(kind, tmp_path)
+    for module in (_read_rows, _shards):  # planted: of the chunks that have any
+        monkeypatch.setattr(module, "misfit_counts", of_chunks_with_misfits)
+    assert warned(kind, tmp_path)

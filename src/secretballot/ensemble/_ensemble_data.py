@@ -47,7 +47,7 @@ from secretballot.tables._levels import Levels, check_levels
 from secretballot.tables._owners import Owners
 from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._private_rows import PrivateRows
+from secretballot.tables._private_rows import PrivateRows, misfit_shares
 from secretballot.tables._public_data import PublicData, declared_private, public_rows
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
@@ -131,8 +131,9 @@ class EnsembleData:
 
     def misfit_shares(self) -> dict[Hashable, float]:
         """Return the share of misfits of each column of private rows."""
-        counts = {} if self.rows is None else self.rows.count(ShardRows.misfit_counts)
-        return {name: float(count / n) for name, (count, n) in counts.items()}
+        if self.rows is None:
+            return {}
+        return misfit_shares(self.rows.count(ShardRows.misfit_counts))
 
 
 class FitArguments(NamedTuple):

@@ -15,7 +15,7 @@ from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._teachers import Shard
 from secretballot.tables._labels import check_targets, encode
-from secretballot.tables._private_rows import Chunk
+from secretballot.tables._private_rows import Chunk, Counts, misfit_counts
 from secretballot.tables._public_rows_check import cells_outside, people_outside
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_independence import copy_rows
@@ -62,9 +62,8 @@ class ShardRows:
             labels = target.classes[encode(labels, target.classes, "y")]
         return labels
 
-    def misfit_counts(self) -> dict[Hashable, NDArray[np.intp]]:
-        """Count the misfits of each column, and the rows."""
-        return {name: np.array([rows.sum(), len(rows)]) for name, rows in self._read[1].items()}
+    def misfit_counts(self) -> Counts:
+        return misfit_counts(self._read[1], _num_samples(self.chunk.table))
 
     def outside(
         self, X_public: ArrayLike, categories: Mapping[Hashable, Sequence[Hashable]] | None

@@ -21,7 +21,13 @@ from secretballot.tables._cells import read_numbers
 from secretballot.tables._column_bounds import Bounds
 from secretballot.tables._declared_columns import undeclared_cells
 from secretballot.tables._frames import columns_of
-from secretballot.tables._private_rows import Chunk, PrivateRows
+from secretballot.tables._private_rows import (
+    Chunk,
+    Counts,
+    PrivateRows,
+    misfit_counts,
+    misfit_shares,
+)
 from secretballot.tables._public_rows_check import cells_outside, people_outside
 from secretballot.tables._row_schema import RowSchema
 
@@ -83,9 +89,8 @@ class ReadRows:
     def cells_read(self) -> dict[Hashable, ArrayLike]:
         return dict(zip(self.names, columns_of(self.table), strict=True))
 
-    def misfit_counts(self) -> dict[Hashable, NDArray[np.intp]]:
-        """Count the misfits of each column, and the rows."""
-        return {name: np.array([rows.sum(), len(rows)]) for name, rows in self.misfits.items()}
+    def misfit_counts(self) -> Counts:
+        return misfit_counts(self.misfits, len(self.shares))
 
 
 @dataclass(frozen=True)
@@ -132,4 +137,4 @@ def vector_rows(
     if vectors.buckets is None:
         for _ in vectors.load(0).blocks():
             pass
-    return vectors, {name: float(count / n) for name, (count, n) in counts.items()}
+    return vectors, misfit_shares(counts)

@@ -29,6 +29,8 @@ K = TypeVar("K")
 R = TypeVar("R")
 #: Numbers of rows, or of people, by column.
 Counts = Mapping[Hashable, Any]
+#: Key of the number of rows among the counts of misfits by column.
+_N_ROWS = ("number of rows",)
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,16 @@ def _constant(chunk: T) -> Callable[..., T]:
 
 def _apply(function: Callable[[T], S], load: Callable[..., T], bucket: int, **of: bool) -> S:
     return function(load(bucket, **of))
+
+
+def misfit_counts(misfits: Mapping[Hashable, NDArray[np.bool_]], n_rows: int) -> Counts:
+    """Count the misfits of a chunk by column, which may lack columns that have none."""
+    return {_N_ROWS: n_rows, **{name: int(rows.sum()) for name, rows in misfits.items()}}
+
+
+def misfit_shares(counts: Counts) -> dict[Hashable, float]:
+    """Return shares of rows from the sums of `misfit_counts`."""
+    return {name: count / counts[_N_ROWS] for name, count in counts.items() if name != _N_ROWS}
 
 
 def _added(parts: Iterable[Counts]) -> dict[Hashable, Any]:
