@@ -210,7 +210,7 @@ def release_score(
     random_state: RandomState,
 ) -> S:
     """Release a score; refuse one that noise would drown, or that does not fit what is left."""
-    n = scored.n
+    n = scored.rows.n_people
     mechanism, scope = noise.choose(accountant, measure, n)
     sigma = mechanism.sigma
     measure = measure.sized(sigma / n)
@@ -247,5 +247,5 @@ def release_score(
         note={"measured": measure.name, "n_counted": n, **scored.note},
     )
     run = unpaid_run(accountant, release, scope=scope, noise=lambda *_: random_state)
-    counted = Counted(noise.level, n, scored.unit, sigma)
+    counted = Counted(noise.level, n, scored.rows.unit, sigma)
     return run.answer(measure.name, sums, lambda rows: measure.result(rows[0], counted))

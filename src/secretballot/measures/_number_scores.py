@@ -25,7 +25,7 @@ from secretballot.measures._measure import (
     price_of,
     release_score,
 )
-from secretballot.measures._scored_rows import TableScores, check_order_of_labels
+from secretballot.measures._scored_rows import ScoredRows, check_order_of_labels
 from secretballot.measures._squared_errors import ErrorMoments, ErrorScale
 from secretballot.measures._targets import check_target_bounds, read_predictions, read_targets
 from secretballot.mechanisms._noisy_counts import VectorSum
@@ -347,7 +347,7 @@ def regression_score_private(
     check_order_of_labels(y_true, y_pred, owners)
     targets = read_targets(y_true, "y_true")
     people = People.from_owners(accountant, owners, len(targets))
-    scored = TableScores(targets, read_predictions(y_pred, len(targets)), people)
+    scored = ScoredRows.of_predictions(targets, read_predictions(y_pred, len(targets)), people)
     measure = SquaredErrors(scale, by_sigma=sigma is not None)
     return release_score(accountant, measure, scored, noise, random_state)
 

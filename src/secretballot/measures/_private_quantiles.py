@@ -19,7 +19,7 @@ from secretballot.accounting._answers import Share, answer_scope, check_amount
 from secretballot.accounting._protocol import RandomState
 from secretballot.accounting._release_plan import PlannedRelease, Run, unpaid_run
 from secretballot.ledger._budget import Scope
-from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
+from secretballot.measures._number_columns import NumberColumns, RankSums
 from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells import date_text
@@ -287,12 +287,8 @@ def private_quantiles(
     check_no_public_data("X", X)
     check_amount("private_quantiles", epsilon=epsilon, share=share)
     check_row_order("owners", owners, X)
-    columns = (
-        PartColumns.read(X, owners, accountant)
-        if isinstance(X, PrivateParts)
-        else TableColumns.read(X, owners, accountant)
-    )
-    if isinstance(columns, PartColumns) and not isinstance(bounds, Mapping):
+    columns = NumberColumns.of(X, owners, accountant)
+    if isinstance(X, PrivateParts) and not isinstance(bounds, Mapping):
         raise ValueError(
             f"bounds={quoted(bounds)}: columns of parts are found by name. Give a dict, such as "
             '{"age": (0, 120)}.'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import warn
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number
-from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
@@ -25,11 +23,10 @@ from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, i
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._stable_top_k import StableTopK
 from secretballot.mechanisms._top_k import ExponentialTopK, LimitedDomainTopK, TopK
-from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import Chunk, PrivateRows
 from secretballot.tables._table_checks import check_row_order, warn_repeated_rows
-from secretballot.tables._tasks import target_errors
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "limited_domain"]
@@ -270,32 +267,31 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
             "domain='unknown', or name one column for each public item (y=[...])."
         )
-    buckets = Buckets.of(parts, parts.targets, secrets.token_bytes(KEY_SIZE))
+    rows = PrivateRows.of_parts(parts, [])
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
-        count = partial(_count_bucket, parts.y, max_contribution)
-        for part, part_largest, part_most in buckets.map_rows(count):
+        count = partial(_count_chunk, parts.y, max_contribution)
+        for part, part_largest, part_most in rows.map(count):
             counts.update(part)
             largest, most_items = max(largest, part_largest), max(most_items, part_most)
     finally:
-        buckets.delete()
+        rows.close()
     items = ItemCounts.from_input(counts)
-    return ItemCounts(items.counts, items.names, largest, most_items, buckets.n_owners)
+    return ItemCounts(items.counts, items.names, largest, most_items, rows.n_people)
 
 
-def _count_bucket(
-    y: str | list[str], max_contribution: float, rows: BucketRows
+def _count_chunk(
+    y: str | list[str], max_contribution: float, chunk: Chunk
 ) -> tuple[dict[Hashable, float], float, int]:
-    """Count one bucket, with the largest contribution and the most items of an owner."""
-    owners = np.unique(rows.hashes, return_inverse=True)[1]
+    """Count a chunk, with the largest contribution and the most items of an owner."""
+    target: Any = chunk.target
+    owners = chunk.owners.owner_of_row
     if isinstance(y, str):
-        cells = rows.frame[[y]].set_axis(["item"], axis=1)
-        pairs = cells.assign(owner=owners).dropna().drop_duplicates()
+        pairs = target.to_frame("item").assign(owner=owners).dropna().drop_duplicates()
         counts = pairs["item"].value_counts().to_dict()
         most_items = int(pairs["owner"].value_counts().max()) if len(pairs) else 0
         return counts, float(len(pairs) > 0), most_items
-    with target_errors(y):
-        items = ItemCounts.from_input(rows.frame[y], max_contribution, owners)
+    items = chunk.read_target(lambda table: ItemCounts.from_input(table, max_contribution, owners))
     counts = dict(zip(y, items.counts.tolist(), strict=True))
     return counts, items.largest, items.most_items
 

@@ -72,21 +72,31 @@ class PrivateRows(Generic[T]):
 
     @staticmethod
     def of_parts(
-        parts: PrivateParts, columns: list[str], accountant: PrivacyAccountant
+        parts: PrivateParts,
+        columns: list[str],
+        accountant: PrivacyAccountant | None = None,
+        *,
+        targets: bool = True,
     ) -> PrivateRows[Chunk]:
-        """Bring the rows of each owner together; no more is learned of them. See `close`."""
-        names = () if parts.budgets is None else level_names(accountant)
-        key = secrets.token_bytes(KEY_SIZE)
-        buckets = Buckets.of(parts, [*columns, *parts.targets], key, levels=names)
+        """Bring the rows of each owner together; no more is learned of them. See `close`.
+
+        Levels are read if an accountant is given.
+        """
+        names: tuple[str, ...] = ()
+        if parts.budgets is not None and accountant is not None:
+            names = level_names(accountant)
+        key, y = secrets.token_bytes(KEY_SIZE), parts.y if targets else None
+        of_y = parts.targets if targets else []
+        buckets = Buckets.of(parts, [*columns, *of_y], key, levels=names)
         levels = None
-        if names:
+        if names and accountant is not None:
             try:
                 counts = buckets.count_levels()
                 levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
             except ValueError:
                 buckets.delete()
                 raise
-        load = partial(_load, buckets.exchange, columns, parts.y, buckets.n_owners)
+        load = partial(_load, buckets.exchange, columns, y, buckets.n_owners)
         return PrivateRows(buckets.n_owners, "owner", levels, load, buckets)
 
     def map(self, function: Callable[[T], S]) -> Iterator[S]:
@@ -169,11 +179,12 @@ class _KeptChunks(Generic[T, S, K]):
 
 
 def _load(
-    exchange: Exchange, columns: list[str], y: str | list[str], n_people: int, bucket: int
+    exchange: Exchange, columns: list[str], y: str | list[str] | None, n_people: int, bucket: int
 ) -> Chunk:
     rows = read_bucket(exchange, bucket)
     owners = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n_people)
-    return Chunk(rows.frame[columns], rows.frame[y], owners, rows.levels, y)
+    target = None if y is None else rows.frame[y]
+    return Chunk(rows.frame[columns], target, owners, rows.levels, y)
 
 
 def _constant(chunk: T) -> Callable[[int], T]:
