@@ -81,7 +81,7 @@ class PriceOfScore(Shown):
         raise NotImplementedError
 
     @property
-    def excess(self) -> str:
+    def _excess(self) -> str:
         """Remedy of a score that does not fit what is left; empty if it does."""
         return "" if self.fits else self._remedy
 
@@ -91,7 +91,7 @@ class PriceOfScore(Shown):
             for level, part in by_level(self.share).items()
         ]
         table = Table(("level", "", "of the budget"), rows)
-        excess = [Prose.of(self.excess)] if self.excess else []
+        excess = [Prose.of(self._excess)] if self._excess else []
         return View(type(self).__name__, (table, Prose.of(*self._words, quiet=True), *excess))
 
 

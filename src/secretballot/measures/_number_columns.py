@@ -73,7 +73,9 @@ class NumberColumns:
             X.check_alone(owners=owners)
             check_unit(accountant, owners=True)
             names = list(X.columns_with_targets)
-            return cls(names, names, partial(_rows_of_parts, X))
+            return cls(
+                names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of)), targets=False)
+            )
         table = _private_table(X)
         names = column_names(table) or list(range(np.shape(table)[1]))
         dtypes = [getattr(column, "dtype", None) for column in columns_of(table)]
@@ -97,10 +99,6 @@ class NumberColumns:
         warn_extreme_counts("bounds", bounds, np.asarray(at_bounds))
         by_column = dict(zip(bounds, np.asarray(outside).tolist(), strict=True))
         return RankSums(np.asarray(sums), rows.n_people, rows.unit, by_column)
-
-
-def _rows_of_parts(parts: PrivateParts, names: list[Hashable]) -> PrivateRows[Chunk]:
-    return PrivateRows.of_parts(parts, [str(name) for name in names], targets=False)
 
 
 def _sum_chunk(

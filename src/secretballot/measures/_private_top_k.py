@@ -201,10 +201,14 @@ def private_top_k(
                 f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by "
                 "owner: use PrivacyAccountant(..., unit='owner')."
             )
-        items = _items_of_parts(counts, grid, domain)
+        items, counted_from = _items_of_parts(counts, grid, domain), "owners"
     else:
-        items = _read_items(counts, owners, grid, accountant)
-        if not is_matrix(counts) and max_contribution is None and grid == 1:
+        owner_of_row = _owner_of_row(counts, owners, accountant)
+        counted_from = "totals" if not is_matrix(counts) else "rows" if owners is None else "owners"
+        if counted_from == "rows":
+            warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
+        items = ItemCounts.from_input(counts, grid, owner_of_row)
+        if counted_from == "totals" and max_contribution is None and grid == 1:
             items.check_whole()
     items.warn_amounts()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
@@ -247,7 +251,6 @@ def private_top_k(
         positions = np.flatnonzero(outcome[: len(items.counts)])
         return PrivateItems(positions if items.names is None else items.names[positions], True)
 
-    counted_from = _counted_from(counts, owners)
     release = PlannedRelease(
         name="items",
         mechanism=chosen,
@@ -296,15 +299,6 @@ def _count_chunk(
     return counts, items.largest, items.most_items
 
 
-def _read_items(
-    counts: CountsInput, owners: ArrayLike | None, grid: float, accountant: PrivacyAccountant
-) -> ItemCounts:
-    owner_of_row = _owner_of_row(counts, owners, accountant)
-    if owners is None and is_matrix(counts):
-        warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
-    return ItemCounts.from_input(counts, grid, owner_of_row)
-
-
 def _owner_of_row(
     counts: CountsInput, owners: ArrayLike | None, accountant: PrivacyAccountant
 ) -> NDArray[np.intp] | None:
@@ -331,12 +325,6 @@ def _owner_of_row(
         )
     check_row_order("owners", owners, counts)
     return Owners.read(owners, _num_samples(counts)).of_row
-
-
-def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
-    if owners is not None or isinstance(counts, PrivateParts):
-        return "owners"
-    return "rows" if is_matrix(counts) else "totals"
 
 
 def _named(
