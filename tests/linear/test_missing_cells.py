@@ -12,7 +12,7 @@ from secretballot import (
 )
 from secretballot.inspection import TermsDisplay
 from secretballot.linear._additive_bins import AdditiveBins, nullable_bins
-from secretballot.linear._column_bins import CategoryBins, NullableFeatures, NumberBins, NumberKnots
+from secretballot.linear._column_bins import CategoryBins, NumberBins, NumberKnots
 from secretballot.linear._design import PriorGroup
 from secretballot.linear._posterior import centred_variances
 
@@ -48,7 +48,7 @@ def test_a_missing_cell_has_one_feature_with_all_the_weight(column):
 
 
 def test_rare_missing_cells_are_no_group_in_pairs():
-    column = NullableFeatures(CategoryBins("kinds", np.array(["u", "v"])))
+    column = CategoryBins("kinds", np.array(["u", "v"]), has_missing=True)
     for share, labels in ((0.001, ["u", "v", "others"]), (0.1, ["u", "v", "others", "missing"])):
         groups = column.merged_bins(np.array([0.5, 0.3, 0.2, share]), 4)
         assert column.merged_labels(groups) == labels

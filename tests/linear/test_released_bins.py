@@ -116,7 +116,7 @@ def test_noise_that_would_misplace_bins_is_not_paid_for():
     X, y = skewed_rows(600, 0)
     model = fitted(X, y, bounds=(0, 50), epsilon=0.6)
     assert not any('"quantiles"' in entry.note for entry in model.accountant.entries())
-    edges = model._public_features.columns[0].values.edges
+    edges = model._public_features.columns[0].edges
     np.testing.assert_allclose(np.diff(edges), edges[1] - edges[0] if len(edges) > 1 else [])
 
 
@@ -152,7 +152,7 @@ def test_few_public_rows_leave_the_bins_to_private_quantiles():
     model = fitted(X, y, bounds=(0, 50), X_public=pool)
     assert any('"quantiles"' in entry.note for entry in model.accountant.entries())
     assert model.accountant.spent().epsilon == pytest.approx(2.0, rel=1e-2)
-    columns = [column.values for column in model._public_features.columns]
+    columns = model._public_features.columns
     inner = [column.edges[len(column.edges) // 2] for column in columns]
     np.testing.assert_allclose(inner, 1.0, atol=0.5)  # the median, where equal widths have 25
     many = fitted(X, y, bounds=(0, 50), X_public=skewed_rows(400, 1)[0])
@@ -172,7 +172,7 @@ def test_private_quantiles_beside_public_rows_are_taken_where_they_are_cheap():
         assert len(quantile_entries(model)) == is_placed
         assert model.accountant.spent().epsilon == pytest.approx(epsilon, rel=1e-2)
     # Bins hold as many private rows each but for noise, which those of 200 public rows do not.
-    edges = model._public_features.columns[0].values.edges
+    edges = model._public_features.columns[0].edges
     shares = np.arange(1, model.n_bins_) / model.n_bins_
     placed, public = (
         np.bincount(np.searchsorted(ends, X[:, 0])) * model.n_bins_ / len(X)
@@ -196,7 +196,7 @@ def test_values_seen_again_and_again_keep_a_bin_each():
     X = np.column_stack([X, np.random.default_rng(2).integers(0, 4, size=len(X))])
     model = fitted(X[200:], y[200:], bounds=None, epsilon=8.0, X_public=X[:200])
     assert len(quantile_entries(model)) == 1
-    np.testing.assert_array_equal(model._public_features.columns[3].values.edges, [0.5, 1.5, 2.5])
+    np.testing.assert_array_equal(model._public_features.columns[3].edges, [0.5, 1.5, 2.5])
 
 
 def test_piecewise_linear_effects_keep_public_quantiles():

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from secretballot.linear._column_bins import (
     CategoryBins,
     ColumnFeatures,
-    NullableFeatures,
     NumberBins,
     NumberKnots,
 )
@@ -457,7 +456,7 @@ def nullable_bins(bins: AdditiveBins, days: Mapping[Hashable, str] | None = None
     """Return the features of columns, with one more for the missing cells of each."""
     return AdditiveBins(
         [
-            NullableFeatures(column, (days or {}).get(column.name) == "time")
+            replace(column, has_missing=True, is_date=(days or {}).get(column.name) == "time")
             for column in bins.columns
         ]
     )

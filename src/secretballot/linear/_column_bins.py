@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,86 +32,159 @@ class ColumnAxis:
     knots: NDArray[np.float64] | None = None  # knots of a piecewise linear effect
 
 
-class ColumnFeatures(Protocol):
-    """Features of one column; the weights of a row add to 1, or are 0 where its cell is missing."""
+#: Least share of missing cells that are a group of their own in pairs of columns.
+_LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class ColumnFeatures(ABC):
+    """Features of one column: those of values, and one more for missing cells, if it has one.
+
+    The weights of a row add to 1, or are 0 where a cell is missing and has no feature. So a row is
+    no longer with a feature of missing cells than without it.
+    """
+
+    name: Hashable
+    _: KW_ONLY
+    has_missing: bool = False  # whether the last feature is that of missing cells
+    is_date: bool = False  # whether numbers are days since 1970, which labels show as dates
+
+    #: Features of a row, and the binary places of their weights.
+    n_entries: ClassVar[int] = 1
+    weight_bits: ClassVar[int] = 0
 
     @property
-    def name(self) -> Hashable: ...
-
-    @property
-    def n_entries(self) -> int:
-        """Features of a row."""
-
-    @property
-    def weight_bits(self) -> int:
-        """Binary places of a weight."""
-
-    @property
-    def n_bins(self) -> int:
-        """Number of features."""
-
-    @property
+    @abstractmethod
     def n_values(self) -> int:
         """Number of features without that of missing cells."""
 
     @property
+    def n_bins(self) -> int:
+        """Number of features."""
+        return self.n_values + self.has_missing
+
+    @property
     def other_code(self) -> int | None:
         """Feature of all categories that are not public; None for numbers."""
+        return None
+
+    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        """Return the value's feature of each row; -1 where it has none."""
+        raise NotImplementedError
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features of each row, in increasing order, and their weights."""
+        return self._with_missing(*self._value_entries(column))
+
+    def _value_entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(self.codes(column))
 
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return features and weights of rows that are drawn from features."""
+        missing = codes == self.n_values
+        drawn, weights = self._drawn_values(np.where(missing, 0, codes).astype(np.int32), generator)
+        weights[missing] = 0.0
+        return self._with_missing(drawn, weights)
 
+    def _drawn_values(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return one_hot_entries(codes)
+
+    def _with_missing(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        if self.has_missing:
+            missing = weights.sum(axis=1) == 0
+            codes[missing] = np.arange(self.n_bins - self.n_entries, self.n_bins)
+            weights[missing, -1] = 1.0
+        return codes, weights
+
+    @abstractmethod
     def axis(self) -> ColumnAxis:
         """Return the numbers at which the features stand."""
 
+    @abstractmethod
     def listed(self) -> NDArray[np.intp]:
         """Return the features of values as they are listed: numbers by where they begin."""
 
+    @abstractmethod
     def labels(self, text: NumberText | None = None) -> list[str]:
         """Return the text of each feature of values, as listed; `text` makes that of a number."""
 
+    def number_text(self, text: NumberText | None) -> NumberText | None:
+        return date_text if text is None and self.is_date else text
+
+    @abstractmethod
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the effects of values."""
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
-        """Merge features into groups; return each feature's group."""
+        """Merge features into groups; return each feature's group.
+
+        Missing cells are a group, or join the first if they are rare.
+        """
+        groups = self._merged_values(shares[: self.n_values], n_bins)
+        if not self.has_missing:
+            return groups
+        is_rare = shares[-1] < _LEAST_SHARE * shares.sum()
+        return np.append(groups, 0 if is_rare else groups.max() + 1)
+
+    @abstractmethod
+    def _merged_values(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge the features of values into groups; return each one's group."""
 
     def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
         """Return the text of each group; `text` makes that of a number."""
+        labels = self._value_labels(groups[: self.n_values], self.number_text(text))
+        return labels if groups.max() < len(labels) else [*labels, "missing"]
+
+    @abstractmethod
+    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
+        """Return the text of each group of the features of values."""
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute the correlations of the effects of merged features."""
+        correlations = self._value_correlations(groups[: self.n_values])
+        if groups.max() < len(correlations):
+            return correlations
+        return np.asarray(block_diag(correlations, 1.0))
+
+    @abstractmethod
+    def _value_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute the correlations of the effects of groups of the features of values."""
 
     def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
         """Sort features: those of a number by the number, categories by their effects."""
+        order = np.argsort(self._positions(effects[: self.n_values]), kind="stable")
+        return np.append(order, self.n_values) if self.has_missing else order
+
+    @abstractmethod
+    def _positions(self, effects: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the features of values are sorted by."""
 
     def in_order(self, x: NDArray[np.float64]) -> ColumnFeatures:
         """Return features in the order of their numbers, given the public numbers `x`."""
+        return self
 
 
-class RankedFeatures:
+class RankedFeatures(ColumnFeatures):
     """Features of a number, whose effects are smooth in the rank."""
 
-    ranks: NDArray[np.float64]  # (n_bins,): share of the rows below the middle of each feature
-
-    #: Numbers have no other categories.
-    other_code: ClassVar[int | None] = None
+    ranks: NDArray[np.float64]  # (n_values,): share of the rows below the middle of each feature
 
     @property
     def n_values(self) -> int:
         return len(self.ranks)
 
-    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        return np.argsort(self.ranks, kind="stable")
+    def _positions(self, effects: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.ranks
 
-    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    def _merged_values(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge neighbours into groups with even shares of rows; return each feature's group."""
-        order = self.order(shares)
+        order = np.argsort(self.ranks, kind="stable")
         ordered = shares[order]
         middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
         positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
@@ -121,46 +195,27 @@ class RankedFeatures:
     def precision(self) -> NDArray[np.float64]:
         return np.asarray(np.linalg.inv(rank_correlations(self.ranks)))
 
-    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
-        return rank_correlations(ranks)
+    def _value_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        return rank_correlations(np.bincount(groups, self.ranks) / np.bincount(groups))
 
 
 @dataclass(frozen=True)
 class NumberBins(RankedFeatures):
     """Bins of a number: single values, then intervals."""
 
-    name: Hashable
-    values: NDArray[np.float64]  # (n_values,): values that are a bin of their own
+    values: NDArray[np.float64]  # (n_single,): values that are a bin of their own
     edges: NDArray[np.float64]  # (n_intervals - 1,): edges between intervals
-    ranks: NDArray[np.float64]  # (n_bins,): share of the public rows below the middle of each bin
+    ranks: NDArray[np.float64]  # (n_values,): share of the public rows below the middle of each
     # Whether all public numbers are integers; labels then name the integers of a bin.
     is_integer: bool = False
 
-    #: Features of a row, and their binary places.
-    n_entries: ClassVar[int] = 1
-    weight_bits: ClassVar[int] = 0
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.values) + len(self.edges) + 1
-
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the bin of each row; -1 where it has no number."""
         x = read_numbers(column)
         codes = np.searchsorted(self.edges, x) + len(self.values)
         if len(self.values):
             position = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
             codes = np.where(self.values[position] == x, position, codes)
         return np.where(np.isnan(x), -1, codes)
-
-    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return one_hot_entries(self.codes(column))
-
-    def drawn_entries(
-        self, codes: NDArray[np.int32], generator: np.random.Generator
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return one_hot_entries(codes)
 
     def in_order(self, x: NDArray[np.float64]) -> NumberBins:
         """Return bins in which single values are intervals that hold no other public number.
@@ -176,7 +231,7 @@ class NumberBins(RankedFeatures):
         edges = edges[np.unique(np.searchsorted(edges, x))[:-1]]  # no interval is empty
         ends = np.concatenate([[0], np.searchsorted(x, edges, side="right"), [len(x)]])
         ranks = (ends[1:] + ends[:-1]) / (2 * len(x))
-        return NumberBins(self.name, np.empty(0), edges, ranks, self.is_integer)
+        return replace(self, values=np.empty(0), edges=edges, ranks=ranks)
 
     def axis(self) -> ColumnAxis:
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
@@ -184,12 +239,12 @@ class NumberBins(RankedFeatures):
     def listed(self) -> NDArray[np.intp]:
         """Return the bins by their ends; all other numbers, if they are one bin, are last."""
         if not len(self.edges):
-            return np.arange(self.n_bins)
+            return np.arange(self.n_values)
         lows, highs = self._ends()
         return np.lexsort((highs, lows))
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        labels = self.merged_labels(np.arange(self.n_bins), text)
+        labels = self._value_labels(np.arange(self.n_values), self.number_text(text))
         if not len(self.edges) and len(self.values):
             labels[-1] = "others"
         return [labels[position] for position in self.listed()]
@@ -198,7 +253,7 @@ class NumberBins(RankedFeatures):
         lows = np.concatenate([self.values, [-np.inf], self.edges])
         return lows, np.concatenate([self.values, self.edges, [np.inf]])
 
-    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
         lows, highs = self._ends()
         labels = []
         for group in range(int(groups.max()) + 1):
@@ -238,73 +293,50 @@ def integers_text(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
 
 
 @dataclass(frozen=True)
-class CategoryBins:
+class CategoryBins(ColumnFeatures):
     """Bins of a category: the public categories, and one for all others."""
 
-    name: Hashable
     categories: NDArray[np.str_]
-
-    #: Features of a row, and their binary places.
-    n_entries: ClassVar[int] = 1
-    weight_bits: ClassVar[int] = 0
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.categories) + 1
 
     @property
     def n_values(self) -> int:
-        return self.n_bins
+        return len(self.categories) + 1
 
     @property
     def other_code(self) -> int:
-        """Feature of all categories that are not public."""
         return len(self.categories)
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the category of each row; -1 where it has none."""
         positions = {text: position for position, text in enumerate(self.categories.tolist())}
         return read_coded_texts(column).positions({**positions, None: -1}, self.other_code)
-
-    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return one_hot_entries(self.codes(column))
-
-    def drawn_entries(
-        self, codes: NDArray[np.int32], generator: np.random.Generator
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return one_hot_entries(codes)
 
     def axis(self) -> ColumnAxis:
         return ColumnAxis()
 
     def listed(self) -> NDArray[np.intp]:
-        return np.arange(self.n_bins)
+        return np.arange(self.n_values)
 
     def labels(self, text: NumberText | None = None) -> list[str]:
         return [*self.categories.tolist(), "others"]
 
-    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    def _merged_values(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge the rarest categories into one group; return each category's group."""
-        groups = np.empty(self.n_bins, dtype=np.intp)
-        groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
+        groups = np.empty(self.n_values, dtype=np.intp)
+        groups[np.argsort(-shares, kind="stable")] = self.listed().clip(max=n_bins - 1)
         return groups
 
-    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        """Return the text of each group: a category, or ``"others"`` for several."""
+    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
         labels = np.array(self.labels(), dtype=object)
         members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
         return [names[0] if len(names) == 1 else "others" for names in members]
 
     def precision(self) -> NDArray[np.float64]:
-        return np.eye(self.n_bins)
+        return np.eye(self.n_values)
 
-    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        return np.argsort(effects, kind="stable")
+    def _positions(self, effects: NDArray[np.float64]) -> NDArray[np.float64]:
+        return effects
 
-    def in_order(self, x: NDArray[np.float64]) -> CategoryBins:
-        return self
-
-    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _value_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         return np.eye(int(groups.max()) + 1)
 
 
@@ -316,16 +348,14 @@ _WEIGHT_BITS = 8
 class NumberKnots(RankedFeatures):
     """Knots of a number: single values, then the knots of a piecewise linear function."""
 
-    name: Hashable
-    values: NDArray[np.float64]  # (n_values,): values that have an effect of their own
+    values: NDArray[np.float64]  # (n_single,): values that have an effect of their own
     # (n_knots,): at least two. Beyond the first and the last, the function is constant.
     knots: NDArray[np.float64]
-    ranks: NDArray[np.float64]  # (n_values + n_knots,): share of the rows below each
+    ranks: NDArray[np.float64]  # (n_single + n_knots,): share of the rows below each
     # (n_knots,): whether a knot is a frequent value, at which synthetic rows then are. None: no
     # knot is.
     is_value: NDArray[np.bool_] | None = None
 
-    #: Features of a row, and their binary places.
     n_entries: ClassVar[int] = 2
     weight_bits: ClassVar[int] = _WEIGHT_BITS
 
@@ -343,11 +373,7 @@ class NumberKnots(RankedFeatures):
         ranks = np.concatenate([bins.ranks[:n_values], [first], edge_ranks, [last]])
         return cls(bins.name, bins.values, np.concatenate([[low], edges, [high]]), ranks.clip(0, 1))
 
-    @property
-    def n_bins(self) -> int:
-        return len(self.values) + len(self.knots)
-
-    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _value_entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return two neighbouring features of each row, and weights that add to 1, or are 0."""
         x = read_numbers(column)
         n_values, missing = len(self.values), np.isnan(x)
@@ -366,7 +392,7 @@ class NumberKnots(RankedFeatures):
         weights[missing] = 0.0
         return codes, weights
 
-    def drawn_entries(
+    def _drawn_values(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Draw numbers around knots, with a density that falls to the neighbours."""
@@ -392,7 +418,7 @@ class NumberKnots(RankedFeatures):
         order = np.argsort(knots)
         ranks = np.maximum.accumulate(ranks[order])
         is_value = np.isin(knots, self.values)[order]
-        return NumberKnots(self.name, np.empty(0), knots[order], ranks, is_value)
+        return replace(self, values=np.empty(0), knots=knots[order], ranks=ranks, is_value=is_value)
 
     def axis(self) -> ColumnAxis:
         return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
@@ -401,10 +427,10 @@ class NumberKnots(RankedFeatures):
         return np.argsort(np.concatenate([self.values, self.knots]), kind="stable")
 
     def labels(self, text: NumberText | None = None) -> list[str]:
-        numbers = np.concatenate([self.values, self.knots])[self.listed()].tolist()
-        return [range_text(number, number, text) for number in numbers]
+        labels = self._value_labels(np.arange(self.n_values), self.number_text(text))
+        return [labels[position] for position in self.listed()]
 
-    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
+    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
         numbers = np.concatenate([self.values, self.knots])
         members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
         return [range_text(own_bins.min(), own_bins.max(), text) for own_bins in members]
@@ -417,102 +443,3 @@ def _neighbours(
     upper = np.rint(np.ldexp(upper, _WEIGHT_BITS)) * 2.0**-_WEIGHT_BITS
     codes = np.stack([first, first + 1], axis=1).astype(np.int32)
     return codes, np.stack([1 - upper, upper], axis=1)
-
-
-#: Least share of missing cells that are a group of their own in pairs of columns.
-_LEAST_SHARE = 0.01
-
-
-@dataclass(frozen=True)
-class NullableFeatures:
-    """Features of a column, of which the last one is for missing cells.
-
-    A row has the weight 1 in it or in the others, so it is no longer than without it.
-    """
-
-    values: ColumnFeatures  # features of the cells that are there
-    is_date: bool = False  # whether numbers are days since 1970, which labels show as dates
-
-    @property
-    def name(self) -> Hashable:
-        return self.values.name
-
-    @property
-    def n_entries(self) -> int:
-        return self.values.n_entries
-
-    @property
-    def weight_bits(self) -> int:
-        return self.values.weight_bits
-
-    @property
-    def n_bins(self) -> int:
-        return self.values.n_bins + 1
-
-    @property
-    def n_values(self) -> int:
-        """Number of features without that of missing cells."""
-        return self.values.n_bins
-
-    @property
-    def other_code(self) -> int | None:
-        return self.values.other_code
-
-    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        codes, weights = self.values.entries(column)
-        return self._with_missing(codes, weights, np.asarray(weights.sum(axis=1) == 0))
-
-    def drawn_entries(
-        self, codes: NDArray[np.int32], generator: np.random.Generator
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        missing = np.asarray(codes == self.n_values)
-        present = np.where(missing, 0, codes).astype(np.int32)
-        return self._with_missing(*self.values.drawn_entries(present, generator), missing)
-
-    def _with_missing(
-        self,
-        codes: NDArray[np.int32],
-        weights: NDArray[np.float64],
-        missing: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        codes[missing] = np.arange(self.n_bins - self.n_entries, self.n_bins)
-        weights[missing] = 0.0
-        weights[missing, -1] = 1.0
-        return codes, weights
-
-    def axis(self) -> ColumnAxis:
-        return self.values.axis()
-
-    def _text(self, text: NumberText | None) -> NumberText | None:
-        return date_text if text is None and self.is_date else text
-
-    def listed(self) -> NDArray[np.intp]:
-        return self.values.listed()
-
-    def labels(self, text: NumberText | None = None) -> list[str]:
-        return self.values.labels(self._text(text))
-
-    def precision(self) -> NDArray[np.float64]:
-        return self.values.precision()
-
-    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
-        """Merge features into groups; missing cells are one, or join the first if they are rare."""
-        groups = self.values.merged_bins(shares[:-1], n_bins)
-        is_rare = shares[-1] < _LEAST_SHARE * shares.sum()
-        return np.append(groups, 0 if is_rare else groups.max() + 1)
-
-    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        labels = self.values.merged_labels(groups[:-1], self._text(text))
-        return labels if groups[-1] < len(labels) else [*labels, "missing"]
-
-    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        correlations = self.values.merged_correlations(groups[:-1])
-        if groups[-1] < len(correlations):
-            return correlations
-        return np.asarray(block_diag(correlations, 1.0))
-
-    def order(self, effects: NDArray[np.float64]) -> NDArray[np.intp]:
-        return np.append(self.values.order(effects[:-1]), self.n_values)
-
-    def in_order(self, x: NDArray[np.float64]) -> NullableFeatures:
-        return NullableFeatures(self.values.in_order(x), self.is_date)

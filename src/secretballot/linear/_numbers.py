@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -365,6 +366,11 @@ class NumberResponse(Response):
 
     bounds: tuple[float, float]  # declared bounds; targets beyond them are clipped
 
+    is_smooth: ClassVar[bool] = True
+    #: Larger than that of classes: coefficients of correlated columns diverge where reference rows
+    #: are less correlated than the private ones.
+    largest_rank_error: ClassVar[float] = 0.3
+
     @property
     def n_outputs(self) -> int:
         return 1
@@ -380,19 +386,6 @@ class NumberResponse(Response):
     def asks_pairs(self, signal: float, n_rounds: int) -> bool:
         """Decide if pairs are searched by default: noise hides them if the signal is weak."""
         return signal >= _PAIR_SIGNAL
-
-    @property
-    def largest_rank_error(self) -> float:
-        """Largest error at which correlations of ranks are released beside public rows.
-
-        It is larger than that of classes: coefficients of correlated columns diverge where
-        reference rows are less correlated than the private ones.
-        """
-        return 0.3
-
-    @property
-    def is_smooth(self) -> bool:
-        return True
 
     def read(self, y: ArrayLike) -> Targets:
         return self.encode(read_targets(y))

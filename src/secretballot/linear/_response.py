@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,6 +105,12 @@ class FittedRounds:
 class Response(ABC):
     """Part of a row that a fit learns: its class, for instance."""
 
+    #: Whether numbers of public rows get piecewise linear effects instead of bins.
+    is_smooth: ClassVar[bool] = False
+    #: Largest error at which correlations of ranks are released beside public rows, in units of the
+    #: error of the public rows' correlations.
+    largest_rank_error: ClassVar[float] = 0.1
+
     @property
     @abstractmethod
     def n_outputs(self) -> int:
@@ -124,21 +131,8 @@ class Response(ABC):
         return False
 
     @property
-    def largest_rank_error(self) -> float:
-        """Largest error at which correlations of ranks are released beside public rows.
-
-        In units of the error of the public rows' correlations.
-        """
-        return 0.1
-
-    @property
     def has_rival(self) -> bool:
         """True if kernel features may take the place of additive ones."""
-        return False
-
-    @property
-    def is_smooth(self) -> bool:
-        """True if numbers of public rows get piecewise linear effects instead of bins."""
         return False
 
     @property
