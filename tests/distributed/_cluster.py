@@ -26,7 +26,7 @@ from secretballot.tables import PrivateParts
 
 WORDS = {
     "exchange": "Exchange.write_part",
-    "training": "_train_bucket",
+    "training": "train_and_store",
     "voting": "_ask",
     "round": "RowSums.residual_sums",
 }

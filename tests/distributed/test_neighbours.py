@@ -19,7 +19,7 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import _partition
-from secretballot.measures import _number_columns, private_quantiles
+from secretballot.measures import private_quantiles
 from secretballot.mechanisms import GNMax
 from secretballot.tables import PrivateParts, _exchange, _private_rows
 from secretballot.tables._people import People
@@ -162,7 +162,7 @@ def test_planted_rows_of_an_owner_that_each_count_are_found(tmp_path, monkeypatc
 
 @pytest.mark.filterwarnings("ignore:bounds")
 def test_planted_quantiles_of_rows_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_number_columns.People, "of_numbers", staticmethod(every_row_counts))
+    monkeypatch.setattr(_private_rows.People, "of_numbers", staticmethod(every_row_counts))
     with pytest.raises(AssertionError):
         # So small a budget has no check of bounds, which would refuse so many.
         test_sums_move_by_what_is_charged(

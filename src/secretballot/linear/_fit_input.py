@@ -288,5 +288,5 @@ def read_parts(
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
         warn_columns(public_readings(columns.given, columns.categories))
     directions = read_directions(settings, response, choice)
-    rows = PrivateRows.of_parts(X, texts, accountant)
+    rows = PrivateRows.of_parts(X, texts, X.y, levels=accountant)
     return _input(rows, columns, response, directions)

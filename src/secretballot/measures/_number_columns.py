@@ -73,9 +73,7 @@ class NumberColumns:
             X.check_alone(owners=owners)
             check_unit(accountant, owners=True)
             names = list(X.columns_with_targets)
-            return cls(
-                names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of)), targets=False)
-            )
+            return cls(names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of))))
         table = _private_table(X)
         names = column_names(table) or list(range(np.shape(table)[1]))
         dtypes = [getattr(column, "dtype", None) for column in columns_of(table)]

@@ -270,7 +270,7 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
             "domain='unknown', or name one column for each public item (y=[...])."
         )
-    rows = PrivateRows.of_parts(parts, [])
+    rows = PrivateRows.of_parts(parts, [], parts.y)
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
         count = partial(_count_chunk, parts.y, max_contribution)

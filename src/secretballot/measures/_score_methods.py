@@ -146,7 +146,7 @@ class ScoreMethods(ShortParameterErrors):
             _warn_slow(predictor, rows_per_call, None)
             names = X.check_columns([str(name) for name in schema.names])
             return ScoredRows(
-                PrivateRows.of_parts(X, names), predict, predictor.note, predictor.cells
+                PrivateRows.of_parts(X, names, X.y), predict, predictor.note, predictor.cells
             )
         for name, rows in {"X": X, "y": y}.items():
             check_no_public_data(name, rows)

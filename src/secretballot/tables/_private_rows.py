@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -17,15 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._owner_hash import KEY_SIZE
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.tables._buckets import Buckets, read_bucket
-from secretballot.tables._exchange import Exchange
+from secretballot.tables._exchange import Division, Exchange
 from secretballot.tables._levels import Levels, level_names
 from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
-from secretballot.tables._tasks import save_whole, target_errors
+from secretballot.tables._tasks import batches, run_tasks, save_whole, target_errors
 
 T = TypeVar("T")
 S = TypeVar("S")
 K = TypeVar("K")
+R = TypeVar("R")
 #: Numbers of rows, or of people, by column.
 Counts = Mapping[Hashable, Any]
 
@@ -35,9 +36,11 @@ class Chunk:
     """Private rows that are read at once: all rows of some people."""
 
     table: ArrayLike  # cells as they were given
-    target: ArrayLike | None
+    target: Any  # None if nothing is learned of rows
     owners: People  # owner and weight of each row
     levels: NDArray[np.integer[Any]] | None = None  # position of each row's level
+    #: places of the rows of each teacher, by its number, if rows are divided among teachers
+    shards: Mapping[int, NDArray[np.intp]] | None = None
     target_columns: str | list[str] | None = None  # of parts
 
     def read_target(self, read: Callable[[Any], T]) -> T:
@@ -60,43 +63,49 @@ class PrivateRows(Generic[T]):
     n_people: int  # rows, or owners
     unit: str  # "row" or "owner"
     levels: Levels | None
-    load: Callable[[int], T]  # function from the number of a chunk to the chunk
+    #: function from the number of a chunk, and True for the rows of all teachers, to the chunk
+    load: Callable[..., T]
     buckets: Buckets | None = None  # chunks of rows in parts
 
     @staticmethod
     def of_table(
-        table: ArrayLike, target: ArrayLike | None, people: People, levels: Levels | None = None
+        table: ArrayLike,
+        target: ArrayLike | None,
+        people: People,
+        levels: Levels | None = None,
+        shards: Sequence[NDArray[np.intp]] | None = None,
     ) -> PrivateRows[Chunk]:
-        chunk = Chunk(table, target, people, None if levels is None else levels.of_row)
+        places = None if shards is None else dict(enumerate(shards))
+        chunk = Chunk(table, target, people, None if levels is None else levels.of_row, places)
         return PrivateRows(people.n, people.unit, levels, _constant(chunk))
 
     @staticmethod
     def of_parts(
         parts: PrivateParts,
         columns: list[str],
-        accountant: PrivacyAccountant | None = None,
+        target: str | list[str] | None = None,
         *,
-        targets: bool = True,
+        levels: Levels | PrivacyAccountant | None = None,
+        division: Division | None = None,
+        key: bytes | None = None,
     ) -> PrivateRows[Chunk]:
         """Bring the rows of each owner together; no more is learned of them. See `close`.
 
-        Levels are read if an accountant is given.
+        An accountant is that of levels, whose owners are counted. `key` is that of owners' hashes.
         """
         names: tuple[str, ...] = ()
-        if parts.budgets is not None and accountant is not None:
-            names = level_names(accountant)
-        key, y = secrets.token_bytes(KEY_SIZE), parts.y if targets else None
-        of_y = parts.targets if targets else []
-        buckets = Buckets.of(parts, [*columns, *of_y], key, levels=names)
-        levels = None
-        if names and accountant is not None:
+        if levels is not None and parts.budgets is not None:
+            names = levels.names if isinstance(levels, Levels) else level_names(levels)
+        targets = [target] if isinstance(target, str) else target or []
+        key = secrets.token_bytes(KEY_SIZE) if key is None else key
+        buckets = Buckets.of(parts, [*columns, *targets], key, division, names)
+        if isinstance(levels, PrivacyAccountant):
             try:
-                counts = buckets.count_levels()
-                levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
+                levels = buckets.count_levels(levels) if names else None
             except ValueError:
                 buckets.delete()
                 raise
-        load = partial(_load, buckets.exchange, columns, y, buckets.n_owners)
+        load = partial(_load, buckets.exchange, columns, target, buckets.n_owners)
         return PrivateRows(buckets.n_owners, "owner", levels, load, buckets)
 
     def map(self, function: Callable[[T], S]) -> Iterator[S]:
@@ -106,7 +115,7 @@ class PrivateRows(Generic[T]):
         else:
             yield from self.buckets.map_filled(partial(_apply, function, self.load))
 
-    def sum(self, function: Callable[[T], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def sum(self, function: Callable[[T], NDArray[Any]]) -> NDArray[Any]:
         """Add up a function's results for all chunks, which are exact."""
         return np.asarray(sum(self.map(function)))
 
@@ -142,7 +151,29 @@ class PrivateRows(Generic[T]):
         counts = _added(self.buckets.map_filled(partial(kept.store, count)))
         return self._loaded(kept.load), counts
 
-    def _loaded(self, load: Callable[[int], S]) -> PrivateRows[S]:
+    def by_teacher(
+        self,
+        shard: Callable[[T, int], S],
+        function: Callable[[list[S]], R],
+        n_teachers: int,
+        n_jobs: int | None,
+    ) -> Iterator[R]:
+        """Yield a function's results for the shards of some teachers each, in any order.
+
+        `shard` returns what a teacher learns from, given its number and the chunk with its rows. In
+        memory a process gets no more than that; workers of parts read the chunk.
+        """
+        if self.buckets is None:
+            rows = self.load(0)
+            tasks = (
+                ([shard(rows, number) for number in batch],)
+                for batch in batches(n_teachers, n_jobs)
+            )
+            return run_tasks(function, tasks, n_jobs=n_jobs)
+        exchange = self.buckets.exchange
+        return self.buckets.map_all(partial(_on_teachers, shard, function, self.load, exchange))
+
+    def _loaded(self, load: Callable[..., S]) -> PrivateRows[S]:
         return PrivateRows(self.n_people, self.unit, self.levels, load, self.buckets)
 
     def close(self) -> None:
@@ -156,7 +187,7 @@ class _KeptChunks(Generic[T, S, K]):
     """What a function made of chunks, in files of the workers."""
 
     folder: str
-    load_chunk: Callable[[int], T]
+    load_chunk: Callable[..., T]
     function: Callable[[T], S]
     pack: Callable[[S], K | None]
     unpack: Callable[[K], S]
@@ -179,20 +210,41 @@ class _KeptChunks(Generic[T, S, K]):
 
 
 def _load(
-    exchange: Exchange, columns: list[str], y: str | list[str] | None, n_people: int, bucket: int
+    exchange: Exchange,
+    columns: list[str],
+    target: str | list[str] | None,
+    n_people: int,
+    bucket: int,
+    of_teachers: bool = False,
 ) -> Chunk:
-    rows = read_bucket(exchange, bucket)
+    rows, shards = read_bucket(exchange, bucket), None
+    if of_teachers:
+        numbers = exchange.teachers(bucket)
+        shards = {number: np.flatnonzero(rows.teachers == number) for number in numbers}
+    else:
+        rows = rows.once()
     owners = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n_people)
-    target = None if y is None else rows.frame[y]
-    return Chunk(rows.frame[columns], target, owners, rows.levels, y)
+    y = None if target is None else rows.frame[target]
+    return Chunk(rows.frame[columns], y, owners, rows.levels, shards, target_columns=target)
 
 
-def _constant(chunk: T) -> Callable[[int], T]:
-    return lambda _: chunk
+def _on_teachers(
+    shard: Callable[[T, int], S],
+    function: Callable[[list[S]], R],
+    load: Callable[..., T],
+    exchange: Exchange,
+    bucket: int,
+) -> R:
+    rows = load(bucket, of_teachers=True)
+    return function([shard(rows, number) for number in exchange.teachers(bucket)])
 
 
-def _apply(function: Callable[[T], S], load: Callable[[int], T], bucket: int) -> S:
-    return function(load(bucket))
+def _constant(chunk: T) -> Callable[..., T]:
+    return lambda *_, **__: chunk
+
+
+def _apply(function: Callable[[T], S], load: Callable[..., T], bucket: int, **of: bool) -> S:
+    return function(load(bucket, **of))
 
 
 def _added(parts: Iterable[Counts]) -> dict[Hashable, Any]:
