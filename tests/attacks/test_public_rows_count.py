@@ -27,14 +27,13 @@ def linear(accountant, **settings):
 def checked(private, public, seed, n=None):
     """Return the check of many budgets at once: whether it refuses."""
     accountant = PrivacyAccountant(1.0, 1e-5)
-    model = linear(accountant)
     people = People.from_owners(accountant, None, len(private))
-    check = PublicRowsCheck.of(model, len(private), public, accountant.scope())
+    check = PublicRowsCheck.of(accountant, len(private), public, accountant.scope(), is_wanted=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check.release_count(
-                model,
+                accountant,
                 lambda: people_outside(people, cells_outside(private, public)),
                 scope=accountant.scope(),
                 random_state=np.random.SeedSequence(seed, spawn_key=(1,)),

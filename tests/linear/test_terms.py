@@ -176,7 +176,7 @@ def test_columns_of_integers_are_labelled_by_them():
     X["visits"] = np.where(rng.random(2_300) < 0.1, np.nan, rng.integers(0, 60, 2_300))
     model = PrivateLogisticRegression(
         classes=[0, 1], accountant=PrivacyAccountant(4.0, 1e-5), interactions=0, n_bins=8
-    ).fit(X[300:], X["kids"][300:] > 2, X_public=PublicData(X[:300]))
+    ).fit(X[300:], (X["kids"][300:] > 2).rename("many"), X_public=PublicData(X[:300]))
     kids, pay, visits = model.terms()
     assert kids.labels == ("up to 0", "1", "2", "3", "4 and more", "missing")
     assert all("." not in text for text in visits.labels)

@@ -16,6 +16,8 @@ from secretballot import (
 )
 
 pytestmark = [
+    # Targets here are a column in other codes.
+    pytest.mark.filterwarnings("ignore:the column 'sex' of X_public has one value"),
     pytest.mark.filterwarnings("ignore:.*dates are read as days"),
     pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning"),  # seeds
     pytest.mark.usefixtures("few_cosines"),
@@ -39,7 +41,7 @@ def table(n_rows, seed, missing=0.0):
 def fitted(kind, missing=0.0):
     """Return a shared model: a regression, or a classifier with these features, or declared."""
     X = table(2_000, 0, missing)
-    y, pool = (X["sex"] == "Male").astype(int), PublicData(table(300, 1, missing))
+    y, pool = (X["sex"] == "Male").astype(int).rename("target"), PublicData(table(300, 1, missing))
     given = {"accountant": PrivacyAccountant(4.0, 1e-5), "random_state": 0}
     if kind == "numbers":
         model = PrivateLinearRegression(target_bounds=(0, 1), **given)
@@ -107,7 +109,7 @@ def test_chosen_columns_alone_are_compared():
     X = table(2_000, 0)
     model = PrivateLogisticRegression(
         classes=[0, 1], columns=["sex", "age"], accountant=PrivacyAccountant(4.0, 1e-5)
-    ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
+    ).fit(X, (X["sex"] == "Male").astype(int).rename("target"), X_public=PublicData(table(300, 1)))
     model.predict_proba(ROWS.assign(since=pd.NaT))
     with pytest.warns(UserWarning, match="'sex'"):
         model.predict_proba(OTHER)
@@ -117,7 +119,7 @@ def test_a_score_on_rows_with_other_spellings_warns_once():
     X = table(2_000, 0)
     model = PrivateLogisticRegression(
         classes=[0, 1], epsilon=3.0, accountant=PrivacyAccountant(4.0, 1e-5)
-    ).fit(X, (X["sex"] == "Male").astype(int), X_public=PublicData(table(300, 1)))
+    ).fit(X, (X["sex"] == "Male").astype(int).rename("target"), X_public=PublicData(table(300, 1)))
     with pytest.warns(UserWarning, match="'sex'.*If X is private, so is this warning") as caught:
         model.score_private(
             X.assign(sex=X["sex"].str.lower()), np.zeros(2_000, dtype=int), share=0.05
@@ -141,7 +143,7 @@ def test_rare_categories_are_not_absent(spelt):
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, (X["delay"] > 1).astype(int), X_public=PublicData(pool))
+        model.fit(X, (X["delay"] > 1).astype(int).rename("target"), X_public=PublicData(pool))
     absent = [
         each
         for each in caught

@@ -147,7 +147,10 @@ MISTAKES = (
     labels("classes for a regression", "take PrivateLogisticRegression", WORDS, ONLY_NUMBERS),
     labels("dates as numbers", "y holds dates", pd.to_datetime(LABELS), ONLY_NUMBERS),
     labels(
-        "several numbers", "should be a 1d array", np.stack([TARGETS] * 2, axis=1), ONLY_NUMBERS
+        "several numbers",
+        "y has 2 columns.*give one column of it",
+        np.stack([TARGETS] * 2, axis=1),
+        ONLY_NUMBERS,
     ),
     labels(
         "an infinite number",

@@ -67,7 +67,11 @@ MISTAKES = (
     ),
     owners("fewer owners", "owners has 600 entries, but X has 650 rows; give one", OWNERS[:600]),
     owners("owners in a column", "owners has shape .650, 1.; give one owner id", OWNERS[:, None]),
-    owners("the name of a column", "owners='id' is no list; give one owner id per row", "id"),
+    owners(
+        "the name of a column",
+        r"owners=.id. is no list; give one owner id per row.*table\[.id.\]\.",
+        "id",
+    ),
     *(
         owners(
             f"a row of the owner {missing!r}",

@@ -90,11 +90,20 @@ MISTAKES = (
     ),
     Mistake(
         "the target among the columns",
-        r"X has the target y among its columns, 'label'.*X.drop\(columns='label'\)",
+        r"X has a column of the name of the target y, 'label'.*X.drop\(columns='label'\)",
         data={
             "X": TABLE.assign(label=LABELS),
             "y": pd.Series(LABELS, name="label"),
             "X_public": PublicData(PUBLIC_TABLE.assign(label=0)),
+        },
+    ),
+    Mistake(
+        "the target among the columns, in other codes",
+        r"X has a column of the name of the target y, 'label'.*y.rename\('target'\)",
+        data={
+            "X": TABLE.assign(label=np.where(LABELS == LABELS[0], "yes", "no")),
+            "y": pd.Series(LABELS, name="label"),
+            "X_public": PublicData(PUBLIC_TABLE.assign(label="no")),
         },
     ),
     Mistake(

@@ -146,5 +146,7 @@ def test_a_search_whose_scores_are_paid_with_owners():
         return model.score_private(X, y, owners=ids.loc[X.index], share=0.01).accuracy
 
     search = GridSearchCV(model, {"n_bins": [2, 3]}, cv=2, error_score="raise", scoring=paid)
-    search.fit(table, (table["age"] > 0).astype(int), X_public=POOL_TABLE, owners=ids)
+    search.fit(
+        table, (table["age"] > 0).astype(int).rename("target"), X_public=POOL_TABLE, owners=ids
+    )
     assert search.cv_results_["mean_test_score"].max() > 0.8

@@ -80,7 +80,7 @@ def test_the_check_can_be_switched_off(make):
 @pytest.mark.parametrize(("n", "made"), [(400, False), (600, True), (40_000, True)])
 def test_the_check_costs_at_most_a_hundredth(n, made):
     accountant = PrivacyAccountant(1.0, 1e-5)
-    check = PublicRowsCheck.of(linear(accountant), n, POOL, accountant.scope())
+    check = PublicRowsCheck.of(accountant, n, POOL, accountant.scope(), is_wanted=True)
     assert (check.sigma is not None) == made
     assert ("more than 1%" in str(check)) != made
     if made:
@@ -93,12 +93,12 @@ def test_the_check_costs_at_most_a_hundredth(n, made):
 def test_the_check_of_a_capped_fit_and_of_levels():
     accountant = PrivacyAccountant({"low": 0.5, "high": 4.0}, 1e-5)
     shares = [
-        PublicRowsCheck.of(linear(accountant), 5000, POOL, accountant.scope(epsilon)).share
+        PublicRowsCheck.of(accountant, 5000, POOL, accountant.scope(epsilon), is_wanted=True).share
         for epsilon in (None, 0.4, 0.2)
     ]
     assert shares == sorted(shares)
     strict = PrivacyAccountant(0.5, 1e-5)
-    alone = PublicRowsCheck.of(linear(strict), 5000, POOL, strict.scope()).share
+    alone = PublicRowsCheck.of(strict, 5000, POOL, strict.scope(), is_wanted=True).share
     assert shares[0] == pytest.approx(alone, rel=1e-6)
 
 
@@ -106,7 +106,7 @@ def test_few_public_rows_are_not_compared():
     accountant = PrivacyAccountant(1.0, 1e-5)
     for n_public, n_columns, made in ((4, 1, False), (30, 3, True), (20, 500, False)):
         pool = np.zeros((n_public, n_columns))
-        check = PublicRowsCheck.of(linear(accountant), 5000, pool, accountant.scope())
+        check = PublicRowsCheck.of(accountant, 5000, pool, accountant.scope(), is_wanted=True)
         assert (check.sigma is not None) == made
         assert ("public rows show too little" in str(check)) != made
 

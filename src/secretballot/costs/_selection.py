@@ -223,6 +223,10 @@ _FAR = 0.9
 _MOST_BETWEEN = 32
 
 
+#: Budgets play no game of rows with more draws, where the adversary chooses their number.
+_MOST_DRAWS = 1_000
+
+
 @dataclass(frozen=True)
 class RatioCell:
     """Values of t between two crossings: no shifted loss crosses a node."""
@@ -368,6 +372,8 @@ class _DrawPlay(Play[M_co]):
 
 
 class RangePlay(_DrawPlay[BoundedRange]):
+    slowness = 4
+
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> RangeMove | None:
         return range_move(self.move.width, grid, zone)
 
@@ -384,6 +390,10 @@ class ResponsePlay(_DrawPlay[PureRelease]):
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):
+    @property
+    def is_slow(self) -> bool:
+        return self.move.most > _MOST_DRAWS
+
     def expand(self, node: Node) -> Node:
         either = (
             Node(f"{number} draws", play_of(draw), number, ())

@@ -78,18 +78,19 @@ class LongPlan:
 
 
 def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
-    law, times = _split_row(plan.law)
+    most_moves = MOST_MOVES // max((play_of(step.move).slowness for step in plan.law), default=1)
+    law, times = _split_row(plan.law, most_moves)
     n_rows = times * plan.n_rows
-    n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
+    n_played = max(most_moves // max(RowGame(law, fineness).n_moves, 1), 1)
     if n_rows > n_played:
         return replace(_price_end(law, n_played, fineness), n_more=n_rows - n_played)
     return plan.price(fineness)
 
 
-def _split_row(law: Law) -> tuple[Law, int]:
+def _split_row(law: Law, most_moves: int) -> tuple[Law, int]:
     """Split a row of too many moves, if they are alike, into rows of one move."""
     times = sum(step.times for step in law)
-    if times <= MOST_MOVES or len({(step.move, step.after) for step in law}) > 1:
+    if times <= most_moves or len({(step.move, step.after) for step in law}) > 1:
         return law, 1
     return (replace(law[0], times=1),), times
 

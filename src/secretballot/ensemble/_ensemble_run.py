@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+from scipy.sparse import issparse
+
 from secretballot._base._errors import GIVE_BUDGET, BudgetExceededError, CompletedInterrupt, warn
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot._base._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting._accountant import PrivacyAccountant
+from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
@@ -32,16 +36,19 @@ from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival
 from secretballot.ensemble.individual import Assignment
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
+from secretballot.ledger._budget import Scope
 from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._fit_checks import check_copy
+from secretballot.tables._frames import columns_of, container_kind, public_table
 from secretballot.tables._levels import Levels
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import warn_misfits
+from secretballot.tables._table_checks import warn_copied_target
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -87,7 +94,12 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             "X_public was given but accountant=None: labels are not released without a budget. "
             + GIVE_BUDGET
         )
-    is_copy = accountant is not None and check_copy(ensemble)
+    is_copy = accountant is not None and check_copy(
+        ensemble._is_copy,
+        accountant,
+        ensemble.epsilon,
+        has_amount=ensemble.mechanism is not None or ensemble.reservation is not None,
+    )
     randomness = Randomness.from_seed(ensemble.random_state)
     if is_parties(ensemble.estimator):
         data = prepare_parties(ensemble, arguments)
@@ -125,7 +137,7 @@ def _run(
         if n_people is None:
             check = PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
         else:
-            check = PublicRowsCheck.of(ensemble, n_people, data.X_public, labelling.scope)
+            check = _public_rows_check(ensemble, n_people, data.X_public, labelling.scope)
         share = labels_share(ensemble.student) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, share=share)
@@ -136,8 +148,9 @@ def _run(
     # Callbacks that fail do so before anything is paid.
     progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)
     if check is not None:
+        assert accountant is not None
         fitted.public_rows_check = check.release_count(
-            ensemble,
+            accountant,
             partial(_people_outside, ensemble, data),
             scope=labelling.scope,
             random_state=labelling.randomness.noise(check.NOISE_INDEX),
@@ -166,6 +179,33 @@ def _run(
     tally.failures.warn_failures()
     tally.caught.warn_once(tally.failures.n_teachers)
     warn_misfits(data.misfit_shares())
+    if fitted.pool_labels is not None:
+        _warn_copied_target(data, fitted.pool_labels)
+
+
+def _warn_copied_target(data: EnsembleData, labels: PrivateLabels) -> None:
+    """Warn if one public column has the labels that were released."""
+    is_table = container_kind(data.X_public) in ("pandas", "polars", "numbers", "objects")
+    if not is_table or issparse(data.X_public) or labels.labels.ndim > 1:
+        return
+    table = public_table(data.X_public, "X_public")
+    if len(table.shape) == 2:
+        columns = [np.asarray(column)[labels.answered] for column in columns_of(table)]
+        names = getattr(table, "columns", range(table.shape[1]))
+        warn_copied_target(names, columns, labels.labels[labels.answered])
+
+
+def _public_rows_check(
+    ensemble: PrivateTeacherEnsemble, n_people: int, X_public: Rows, scope: Scope | None
+) -> PublicRowsCheck:
+    return PublicRowsCheck.of(
+        ensemble._check_accountant(),
+        n_people,
+        X_public,
+        scope,
+        is_wanted=ensemble.check_public_rows,
+        is_reserved=isinstance(ensemble.reservation, Reservation),
+    )
 
 
 def _people_outside(ensemble: PrivateTeacherEnsemble, data: EnsembleData) -> dict[Hashable, float]:
@@ -340,7 +380,9 @@ def price_run(
     n_fits: int,
     n_labels: int | None,
 ) -> FitPrice:
-    check_parameters(ensemble)
+    check_parameters(
+        ensemble.estimator, ensemble.student, ensemble.mechanism, ensemble.individualization
+    )
     accountant, estimator = ensemble._check_accountant(), ensemble.estimator
     if X_public is None:
         raise ValueError(
@@ -363,7 +405,7 @@ def price_run(
     assignment = facts.assignment
     scope = accountant.scope(ensemble.epsilon)
     labelling = Labelling(facts, Randomness.from_seed(None), scope)
-    check = PublicRowsCheck.of(ensemble, n_people, pool, scope)
+    check = _public_rows_check(ensemble, n_people, pool, scope)
     n_rows = _num_samples(pool)
     sizes: dict[str, float] = {"n_teachers": assignment.n_teachers, "n_public_rows": n_rows}
     if facts.n_people is not None:

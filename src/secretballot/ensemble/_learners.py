@@ -17,7 +17,6 @@ from secretballot.ensemble._estimator_types import Learner, Teacher
 from secretballot.mechanisms._base import Mechanism
 
 if TYPE_CHECKING:
-    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
     from secretballot.ensemble.individual import Individualization
 
 _NO_PREDICT = "has no predict method"
@@ -136,17 +135,22 @@ def shared_features(parties: Sequence[Teacher]) -> dict[str, Any]:
     return features
 
 
-def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
-    if is_parties(ensemble.estimator):
-        check_parties(ensemble.estimator)
+def check_parameters(
+    estimator: Learner | Sequence[Teacher],
+    student: Learner | None,
+    mechanism: Mechanism | None,
+    individualization: Individualization | None,
+) -> None:
+    if is_parties(estimator):
+        check_parties(estimator)
     else:
-        check_learner("estimator", ensemble.estimator)
-        check_teacher(ensemble.estimator)
-    if ensemble.student is not None:
-        check_learner("student", ensemble.student)
-        _check_no_budget("student", ensemble.student)
-    if ensemble.mechanism is not None and ensemble.individualization is not None:
-        _check_individual(ensemble.mechanism, ensemble.individualization)
+        check_learner("estimator", estimator)
+        check_teacher(estimator)
+    if student is not None:
+        check_learner("student", student)
+        _check_no_budget("student", student)
+    if mechanism is not None and individualization is not None:
+        _check_individual(mechanism, individualization)
 
 
 def _parts(estimator: object) -> list[object]:

@@ -332,7 +332,7 @@ class PrivateTeacherEnsemble(
             If an argument is invalid, or teachers have too few rows; nothing is spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        check_parameters(self)
+        check_parameters(self.estimator, self.student, self.mechanism, self.individualization)
         fitted, was_fitted = EnsembleFit(), "_teachers" in vars(self)
         with (
             restored_on_failure(
@@ -433,7 +433,7 @@ class PrivateTeacherEnsemble(
         """
         check_is_fitted(self, "_teachers", msg=UNFITTED)
         self._validate_params()
-        check_parameters(self)
+        check_parameters(self.estimator, self.student, self.mechanism, self.individualization)
         labelling = self._labelling
         labelling.open_scope(self)
         rows = check_queries(self, self._row_schema, X)

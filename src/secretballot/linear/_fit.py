@@ -15,12 +15,13 @@ from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import ColumnReadings
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._dense_features import TransformedRows
-from secretballot.linear._design import FeatureMap, Floats
+from secretballot.linear._design import Design, FeatureMap, Floats
 from secretballot.linear._fit_features import (
     additive_features,
     is_frozen,
     placed_bins,
     public_features,
+    thinned,
 )
 from secretballot.linear._fit_input import FitInput, Validate, read_parts, read_tables
 from secretballot.linear._fit_plan import FitPlan, FitSize, plan_fit, warn_weak_signal
@@ -31,19 +32,29 @@ from secretballot.linear._fit_warnings import (
 from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._read_rows import vector_rows
-from secretballot.linear._response import FittedRounds, Response, RivalPlan, RoundPlan
+from secretballot.linear._response import (
+    ClassifierResponse,
+    FittedRounds,
+    Response,
+    RivalPlan,
+    RoundPlan,
+)
 from secretballot.linear._settings import Settings
 from secretballot.linear._unknown_cells import UnknownCells
 from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._fit_checks import warn_settings
-from secretballot.tables._frames import column_names
+from secretballot.tables._frames import column_names, columns_of
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._private_rows import PrivateRows
 from secretballot.tables._public_data import PublicData, public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema, warn_misfits
+from secretballot.tables._table_checks import warn_copied_target
 from secretballot.tables._undisturbed import one_blas_thread
+
+#: Mean probability of the predicted classes above which they may be those of one column.
+_FEW_DOUBTS = 0.9
 
 
 @dataclass(frozen=True)
@@ -288,6 +299,7 @@ def _result(
             ordered = monotone_posterior(fitted.posterior, relations)
         warn_flattened(fitted.posterior, ordered, fitted.features, directions)
         fitted = replace(fitted, posterior=ordered)
+    _warn_copied_target(data, fitted)
     return FittedModel(
         response=data.response,
         features=fitted.features,
@@ -304,6 +316,19 @@ def _result(
         is_monotone=bool(directions.any()),
         label_names=None if y is None else column_names(y),
     )
+
+
+def _warn_copied_target(data: FitInput, fitted: FittedRounds) -> None:
+    """Warn if one public column has the classes that are predicted with few doubts."""
+    shown, response = data.columns.X_public, data.response
+    if shown is None or not isinstance(response, ClassifierResponse):
+        return
+    design = Design(fitted.features.transform(thinned(shown)))
+    coefficients = fitted.posterior.coefficients
+    scores = design.rowwise_decision(coefficients[1:], coefficients[0])
+    labels = response.predict(scores)
+    if labels.ndim == 1 and response.probabilities(scores).max(axis=1).mean() > _FEW_DOUBTS:
+        warn_copied_target(data.columns.names, columns_of(thinned(shown)), labels)
 
 
 def _unknown_cells(data: FitInput, fitted: FittedRounds) -> UnknownCells | None:

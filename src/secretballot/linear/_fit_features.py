@@ -104,10 +104,10 @@ def is_frozen(features: str | TransformerMixin) -> bool:
 
 
 def public_features(columns: FitColumns, features: FeatureMap) -> Features | None:
-    return None if columns.X_public is None else features.transform(_thinned(columns.X_public))
+    return None if columns.X_public is None else features.transform(thinned(columns.X_public))
 
 
-def _thinned(X_public: ArrayLike) -> ArrayLike:
+def thinned(X_public: ArrayLike) -> ArrayLike:
     """Return public rows; evenly spaced ones if there are very many."""
     n_rows = _num_samples(X_public)
     if n_rows <= MOST_PUBLIC_ROWS:

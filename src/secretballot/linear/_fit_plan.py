@@ -328,7 +328,12 @@ def plan_fit(
     _check_memory(columns, features, n_pairs)
 
     check = PublicRowsCheck.of(
-        settings, population.n_units, columns.X_public, settings.scope, response.target_bounds
+        settings.accountant,
+        population.n_units,
+        columns.X_public,
+        settings.scope,
+        response.target_bounds,
+        is_wanted=settings.check_public_rows,
     )
     releases = check.planned()
     bounds = bounds_of_numbers(settings, columns, size.n_bins, is_smooth=response.is_smooth)

@@ -128,8 +128,8 @@ class LinearModel(
 
     @with_callbacks
     def _run_fit(self, arguments: FitArguments) -> FittedModel:
-        self._budget()  # without one no copy is told to name its part
-        settings = self._settings(is_copy=check_copy(self))
+        is_copy = check_copy(self._is_copy, self._budget(), self.epsilon)
+        settings = self._settings(is_copy=is_copy)
         self._scope = settings.scope
         return run_fit(
             settings,

@@ -384,7 +384,7 @@ def score_private(
     check_no_fractions(y_true, "y_true")
     check_no_fractions(y_pred, "y_pred")
     check_known_predictions(y_true, y_pred)
-    scored = ScoredRows.of_table(y_true, y_pred, people)
+    scored = ScoredRows.of_predictions(y_true, y_pred, people)
     return release_score(accountant, Accuracy(), scored, noise, random_state)
 
 
@@ -459,7 +459,9 @@ def confusion_private(
         check_no_fractions(labels, name, "confusion_private")
     check_foreign_labels(count_foreign(y_true, names), names, "y_true")
     check_known_predictions(y_true, y_pred, names)
-    scored = ScoredRows.of_table(y_true, y_pred, People.from_owners(accountant, owners, len(true)))
+    scored = ScoredRows.of_predictions(
+        y_true, y_pred, People.from_owners(accountant, owners, len(true))
+    )
     measure = Confusion(len(names), names)
     return release_score(accountant, measure, scored, noise, random_state)
 

@@ -81,7 +81,7 @@ class PriceOfScore(Shown):
         raise NotImplementedError
 
     @property
-    def excess(self) -> str:
+    def _excess(self) -> str:
         """Remedy of a score that does not fit what is left; empty if it does."""
         return "" if self.fits else self._remedy
 
@@ -91,7 +91,7 @@ class PriceOfScore(Shown):
             for level, part in by_level(self.share).items()
         ]
         table = Table(("level", "", "of the budget"), rows)
-        excess = [Prose.of(self.excess)] if self.excess else []
+        excess = [Prose.of(self._excess)] if self._excess else []
         return View(type(self).__name__, (table, Prose.of(*self._words, quiet=True), *excess))
 
 
@@ -210,7 +210,7 @@ def release_score(
     random_state: RandomState,
 ) -> S:
     """Release a score; refuse one that noise would drown, or that does not fit what is left."""
-    n = scored.n
+    n = scored.rows.n_people
     mechanism, scope = noise.choose(accountant, measure, n)
     sigma = mechanism.sigma
     measure = measure.sized(sigma / n)
@@ -247,5 +247,5 @@ def release_score(
         note={"measured": measure.name, "n_counted": n, **scored.note},
     )
     run = unpaid_run(accountant, release, scope=scope, noise=lambda *_: random_state)
-    counted = Counted(noise.level, n, scored.unit, sigma)
+    counted = Counted(noise.level, n, scored.rows.unit, sigma)
     return run.answer(measure.name, sums, lambda rows: measure.result(rows[0], counted))

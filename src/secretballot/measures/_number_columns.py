@@ -1,4 +1,4 @@
-"""Private columns of numbers, in memory or in parts, and the sums that give their ranks."""
+"""Private columns of numbers, and the sums that give their ranks."""
 
 from __future__ import annotations
 
@@ -54,79 +54,69 @@ class RankSums(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Columns whose names and types are known, of rows in memory or in parts."""
+    """Columns in memory, or of rows in parts (without those of owners and groups)."""
 
     names: list[Hashable]
-    not_texts: list[Hashable]  # names of the columns whose type is neither text nor object
-    #: function from names of columns to the rows; those of parts have these columns alone
-    rows_of: Callable[[list[Hashable]], PrivateRows[Chunk]]
+    #: Names of the columns whose type is neither text nor object.
+    not_texts: list[Hashable]
+    #: Function from the names of columns to their rows.
+    rows: Callable[[list[Hashable]], PrivateRows[Chunk]]
+    #: Rows in memory as they were given, each a person: repeated ones warn.
+    X: ArrayLike | None = None
 
     @classmethod
-    def of_table(
-        cls, X: ArrayLike, owners: ArrayLike | None, accountant: PrivacyAccountant
+    def of(
+        cls, X: ArrayLike | PrivateParts, owners: ArrayLike | None, accountant: PrivacyAccountant
     ) -> NumberColumns:
+        names: list[Hashable]
+        if isinstance(X, PrivateParts):
+            X.check_alone(owners=owners)
+            check_unit(accountant, owners=True)
+            names = list(X.columns_with_targets)
+            return cls(names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of))))
         table = _private_table(X)
         names = column_names(table) or list(range(np.shape(table)[1]))
-        people = People.from_owners(accountant, owners, np.shape(table)[0])
         dtypes = [getattr(column, "dtype", None) for column in columns_of(table)]
         is_text = [getattr(dtype, "kind", str(dtype)) in _TEXTS for dtype in dtypes]
         not_texts = [name for name, text in zip(names, is_text, strict=True) if not text]
-
-        def rows_of(_: list[Hashable]) -> PrivateRows[Chunk]:
-            if owners is None:
-                warn_repeated_rows(X)
-            return PrivateRows.of_table(table, None, people)
-
-        return cls(names, not_texts, rows_of)
-
-    @classmethod
-    def of_parts(
-        cls, parts: PrivateParts, owners: ArrayLike | None, accountant: PrivacyAccountant
-    ) -> NumberColumns:
-        """Return all columns but those of owners and groups."""
-        parts.check_alone(owners=owners)
-        check_unit(accountant, owners=True)
-        names = list[Hashable](parts.columns_with_targets)
-
-        def rows_of(chosen: list[Hashable]) -> PrivateRows[Chunk]:
-            return PrivateRows.of_parts(parts, [str(name) for name in chosen])
-
-        return cls(names, names, rows_of)
+        people = People.from_owners(accountant, owners, np.shape(table)[0])
+        rows = PrivateRows.of_table(table, None, people)
+        return cls(names, not_texts, lambda _: rows, X if owners is None else None)
 
     def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
-        """Check the cells, and compute the sums of a grid."""
-        rows = self.rows_of(list(grid.names))
+        """Check the cells, and add up the sums of a grid over all people."""
+        rows = self.rows(list(grid.names))
         try:
-            names = self.names if rows.buckets is None else list(grid.names)
-            counts = rows.count(partial(_chunk_ranks, grid, bounds, days, names))
+            compute = partial(_sum_chunk, grid, bounds, days)
+            sums, readable, at_bounds, outside = map(sum, zip(*rows.map(compute), strict=True))
         finally:
             rows.close()
-        refuse_unreadable(bounds, counts["readable"])
-        warn_extreme_counts("bounds", bounds, counts["at bounds"])
-        outside = dict(zip(bounds, counts["outside"].tolist(), strict=True))
-        return RankSums(counts["sums"], rows.n_people, rows.unit, outside)
+        refuse_unreadable(bounds, np.asarray(readable))
+        if self.X is not None:
+            warn_repeated_rows(self.X)
+        warn_extreme_counts("bounds", bounds, np.asarray(at_bounds))
+        by_column = dict(zip(bounds, np.asarray(outside).tolist(), strict=True))
+        return RankSums(np.asarray(sums), rows.n_people, rows.unit, by_column)
 
 
-def _chunk_ranks(
-    grid: RankGrid, bounds: Bounds, days: Days, names: list[Hashable], chunk: Chunk
-) -> dict[Hashable, NDArray[Any]]:
-    """Sum one chunk exactly, count readable cells, those at bounds, and people outside."""
-    columns = dict(zip(names, columns_of(chunk.table), strict=True))
-    cells, people = {name: columns[name] for name in grid.names}, chunk.owners
-    numbers = _read(cells, days)
-    return {
-        "sums": grid.sums(list(numbers.values()), people.weights, people.n),
-        "readable": count_readable(cells, numbers, bounds),
-        "at bounds": count_at_bounds(bounds, numbers),
-        "outside": _people_outside(people, numbers, bounds),
-    }
-
-
-def _read(cells: Mapping[Hashable, ArrayLike], days: Days) -> dict[Hashable, NDArray[np.float64]]:
-    return {
+def _sum_chunk(
+    grid: RankGrid, bounds: Bounds, days: Days, chunk: Chunk
+) -> tuple[NDArray[Any], ...]:
+    """Sum a chunk exactly, count readable cells, those at bounds, and people outside."""
+    columns = columns_of(chunk.table)
+    by_name = dict(zip(column_names(chunk.table) or range(len(columns)), columns, strict=True))
+    cells: Mapping[Hashable, ArrayLike] = {name: by_name[name] for name in grid.names}
+    numbers = {
         name: read_days(values, days[name]) if name in days else read_numbers(values)
         for name, values in cells.items()
     }
+    people = chunk.owners
+    return (
+        grid.sums(list(numbers.values()), people.weights, people.n),
+        count_readable(cells, numbers, bounds),
+        count_at_bounds(bounds, numbers),
+        _people_outside(people, numbers, bounds),
+    )
 
 
 def _people_outside(

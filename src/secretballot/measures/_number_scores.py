@@ -347,7 +347,7 @@ def regression_score_private(
     check_order_of_labels(y_true, y_pred, owners)
     targets = read_targets(y_true, "y_true")
     people = People.from_owners(accountant, owners, len(targets))
-    scored = ScoredRows.of_table(targets, read_predictions(y_pred, len(targets)), people)
+    scored = ScoredRows.of_predictions(targets, read_predictions(y_pred, len(targets)), people)
     measure = SquaredErrors(scale, by_sigma=sigma is not None)
     return release_score(accountant, measure, scored, noise, random_state)
 

@@ -287,11 +287,7 @@ def private_quantiles(
     check_no_public_data("X", X)
     check_amount("private_quantiles", epsilon=epsilon, share=share)
     check_row_order("owners", owners, X)
-    columns = (
-        NumberColumns.of_parts(X, owners, accountant)
-        if isinstance(X, PrivateParts)
-        else NumberColumns.of_table(X, owners, accountant)
-    )
+    columns = NumberColumns.of(X, owners, accountant)
     if isinstance(X, PrivateParts) and not isinstance(bounds, Mapping):
         raise ValueError(
             f"bounds={quoted(bounds)}: columns of parts are found by name. Give a dict, such as "

@@ -201,10 +201,14 @@ def private_top_k(
                 f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by "
                 "owner: use PrivacyAccountant(..., unit='owner')."
             )
-        items = _items_of_parts(counts, grid, domain)
+        items, counted_from = _items_of_parts(counts, grid, domain), "owners"
     else:
-        items = _read_items(counts, owners, grid, accountant)
-        if not is_matrix(counts) and max_contribution is None and grid == 1:
+        owner_of_row = _owner_of_row(counts, owners, accountant)
+        counted_from = "totals" if not is_matrix(counts) else "rows" if owners is None else "owners"
+        if counted_from == "rows":
+            warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
+        items = ItemCounts.from_input(counts, grid, owner_of_row)
+        if counted_from == "totals" and max_contribution is None and grid == 1:
             items.check_whole()
     items.warn_amounts()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
@@ -247,7 +251,6 @@ def private_top_k(
         positions = np.flatnonzero(outcome[: len(items.counts)])
         return PrivateItems(positions if items.names is None else items.names[positions], True)
 
-    counted_from = _counted_from(counts, owners)
     release = PlannedRelease(
         name="items",
         mechanism=chosen,
@@ -270,7 +273,8 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
     rows = PrivateRows.of_parts(parts, [], parts.y)
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
-        for part, part_largest, part_most in rows.map(partial(_count_chunk, max_contribution)):
+        count = partial(_count_chunk, parts.y, max_contribution)
+        for part, part_largest, part_most in rows.map(count):
             counts.update(part)
             largest, most_items = max(largest, part_largest), max(most_items, part_most)
     finally:
@@ -279,27 +283,20 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
     return ItemCounts(items.counts, items.names, largest, most_items, rows.n_people)
 
 
-def _count_chunk(max_contribution: float, chunk: Chunk) -> tuple[dict[Hashable, float], float, int]:
-    """Count one chunk, with the largest contribution and the most items of an owner."""
-    owners, y = chunk.owners.owner_of_row, chunk.target_columns
+def _count_chunk(
+    y: str | list[str], max_contribution: float, chunk: Chunk
+) -> tuple[dict[Hashable, float], float, int]:
+    """Count a chunk, with the largest contribution and the most items of an owner."""
+    target: Any = chunk.target
+    owners = chunk.owners.owner_of_row
     if isinstance(y, str):
-        cells = chunk.target.to_frame("item")
-        pairs = cells.assign(owner=owners).dropna().drop_duplicates()
+        pairs = target.to_frame("item").assign(owner=owners).dropna().drop_duplicates()
         counts = pairs["item"].value_counts().to_dict()
         most_items = int(pairs["owner"].value_counts().max()) if len(pairs) else 0
         return counts, float(len(pairs) > 0), most_items
-    items = chunk.read_target(lambda y: ItemCounts.from_input(y, max_contribution, owners))
-    counts = dict(zip(chunk.target.columns, items.counts.tolist(), strict=True))
+    items = chunk.read_target(lambda table: ItemCounts.from_input(table, max_contribution, owners))
+    counts = dict(zip(y, items.counts.tolist(), strict=True))
     return counts, items.largest, items.most_items
-
-
-def _read_items(
-    counts: CountsInput, owners: ArrayLike | None, grid: float, accountant: PrivacyAccountant
-) -> ItemCounts:
-    owner_of_row = _owner_of_row(counts, owners, accountant)
-    if owners is None and is_matrix(counts):
-        warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
-    return ItemCounts.from_input(counts, grid, owner_of_row)
 
 
 def _owner_of_row(
@@ -328,12 +325,6 @@ def _owner_of_row(
         )
     check_row_order("owners", owners, counts)
     return Owners.read(owners, _num_samples(counts)).of_row
-
-
-def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
-    if owners is not None or isinstance(counts, PrivateParts):
-        return "owners"
-    return "rows" if is_matrix(counts) else "totals"
 
 
 def _named(

@@ -44,6 +44,7 @@ from secretballot.measures._squared_errors import ErrorScale
 from secretballot.tables._frames import check_table
 from secretballot.tables._people import NO_BUDGET, People, check_unit
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import PrivateRows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowAnswers, RowCalls
 from secretballot.tables._rowwise_check import check_rows_per_call
@@ -143,8 +144,10 @@ class ScoreMethods(ShortParameterErrors):
                     "parts are found by name."
                 )
             _warn_slow(predictor, rows_per_call, None)
-            names = [str(name) for name in schema.names]
-            return ScoredRows.of_parts(X, names, predict, predictor.note, predictor.cells)
+            names = X.check_columns([str(name) for name in schema.names])
+            return ScoredRows(
+                PrivateRows.of_parts(X, names, X.y), predict, predictor.note, predictor.cells
+            )
         for name, rows in {"X": X, "y": y}.items():
             check_no_public_data(name, rows)
         check_row_order("y", y, X)
@@ -157,7 +160,7 @@ class ScoreMethods(ShortParameterErrors):
         _warn_slow(predictor, rows_per_call, _num_samples(X))
         predicted = predict(X)
         people = People.from_owners(accountant, owners, _num_samples(predicted))
-        return ScoredRows.of_table(y, predicted, people, predictor.note)
+        return ScoredRows.of_predictions(y, predicted, people, predictor.note)
 
     def _release_score(
         self,
@@ -177,7 +180,7 @@ class ScoreMethods(ShortParameterErrors):
                 scored.refuse_foreign_labels(classes)
             return release_score(accountant, measure, scored, noise, self._next_seed())
         finally:
-            scored.close()
+            scored.rows.close()
 
     def _check_accountant(self) -> PrivacyAccountant:
         """Return the accountant; ValueError if there is none, or another than that of the fit."""

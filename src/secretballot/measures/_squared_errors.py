@@ -90,15 +90,11 @@ class ErrorScale:
         numbers = [q, t, s, q * q, q * t, q * s, s * t, s * s]
         return np.stack(numbers, axis=1) * self.weights
 
-    def noise(self, noise: float) -> Floats:
-        """Compute the noise of the mean of each number, from that of a vector's mean: (8,)."""
-        return noise / self.weights
-
     def noise_error(self, noise: float) -> float:
         """Compute the expected standard deviation of R^2 by the noise of a vector's mean."""
         if not self.deviation:
             return math.inf
-        numbers, variance = self.noise(noise), (self.deviation / self.largest_deviation) ** 2
+        numbers, variance = noise / self.weights, (self.deviation / self.largest_deviation) ** 2
         error = np.hypot(self.ratio * numbers[0], self.unexplained * numbers[2])
         return float(error / variance)
 
@@ -155,27 +151,23 @@ class ErrorMoments:
 
     @classmethod
     def from_sums(cls, scale: ErrorScale, sums: Floats, sigma: float, n: int) -> ErrorMoments:
-        return cls(scale, sums / n / scale.weights, scale.noise(sigma / n), n)
+        return cls(scale, sums / n / scale.weights, sigma / n / scale.weights, n)
 
     @classmethod
-    def expected(cls, scale: ErrorScale, noise: float, n: int) -> ErrorMoments:
-        """Make the moments of normal targets and errors, with the scale's expectations.
+    def expected_half_width(cls, scale: ErrorScale, noise: float, n: int, level: float) -> float:
+        """Compute the half-width of the interval of R^2; infinite if noise hides it.
 
-        `noise` is that of a vector's mean.
+        Targets and errors are normal, with the scale's expectations; `noise` is that of a vector's
+        mean.
         """
+        if not scale.deviation:
+            return math.inf
         explained = math.sqrt(max(1 - scale.unexplained, 0.0))
         predicted = scale.centre + scale.deviation * explained * _NODES[:, None]
         targets = predicted + scale.deviation * math.sqrt(scale.unexplained) * _NODES
         vectors = scale.vectors(targets.ravel(), np.repeat(predicted, len(_NODES)))
         means = np.outer(_NODE_WEIGHTS, _NODE_WEIGHTS).ravel() @ vectors
-        return cls.from_sums(scale, n * means, noise * n, n)
-
-    @classmethod
-    def expected_half_width(cls, scale: ErrorScale, noise: float, n: int, level: float) -> float:
-        """Compute the expected half-width of the interval of R^2; infinite if noise hides it."""
-        if not scale.deviation:
-            return math.inf
-        low, high = cls.expected(scale, noise, n).r2_interval(level)
+        low, high = cls.from_sums(scale, n * means, noise * n, n).r2_interval(level)
         return (high - low) / 2
 
     @property

@@ -13,8 +13,6 @@ from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._levels import Levels
 
-#: Parameters of an estimator that limit the price of a fit: one must be given to a copy.
-_AMOUNTS = ("epsilon", "mechanism", "reservation")
 #: Share of the whole budget that only one copy can take.
 _ONE_COPY = 0.501
 
@@ -30,23 +28,30 @@ class CopiedMixin:
         return clone
 
 
-def check_copy(estimator: Any) -> bool:
+def check_copy(
+    is_copy: bool,
+    accountant: PrivacyAccountant,
+    epsilon: float | dict[str, float] | None,
+    *,
+    has_amount: bool = False,
+) -> bool:
     """Return True for a copy, with a warning; ValueError if it names no part of the budget.
+
+    `epsilon` names one, and so does whatever else the estimator has.
 
     A copy does not know how many others there are. The warning is about the tool that made it,
     which may use private rows without noise.
     """
-    if not estimator._is_copy:
+    if not is_copy:
         return False
-    if all(getattr(estimator, amount, None) is None for amount in _AMOUNTS):
-        if estimator.accountant is not None:
-            with suppress(ValueError):  # what is left is withheld
-                estimator.accountant.epsilon_per_fit()  # raises an error if nothing is left
+    if epsilon is None and not has_amount:
+        with suppress(ValueError):  # what is left is withheld
+            accountant.epsilon_per_fit()  # raises an error if nothing is left
         raise ValueError(
             "pass epsilon=accountant.epsilon_per_fit(n_fits): a search, a calibration or a stack "
             "fits copies, and each needs its own part."
         )
-    _warn_share(estimator.accountant, estimator.epsilon)
+    _warn_share(accountant, epsilon)
     warn(
         "a copy of the model was fitted, as tools around a model do. What such a tool itself "
         "learns from private rows, or scores with them (a calibration, a threshold, a choice of "

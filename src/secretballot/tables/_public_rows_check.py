@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,6 @@ from secretballot._base._errors import (
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import PlannedRelease, Run, unpaid_run
-from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells import cell_text, missing_cells, read_coded_texts, read_texts
@@ -73,13 +72,6 @@ _NEW_CATEGORY_SHARE = 0.25
 _MOST_COLUMNS = 2_000
 
 
-class CheckedEstimator(Protocol):
-    @property
-    def accountant(self) -> PrivacyAccountant: ...
-    @property
-    def check_public_rows(self) -> bool: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class PublicRowsCheck:
     """Check of public rows, or of declared columns: a noisy count, charged like any release.
@@ -106,17 +98,20 @@ class PublicRowsCheck:
     @classmethod
     def of(
         cls,
-        estimator: CheckedEstimator,
+        accountant: PrivacyAccountant,
         n: int,
         X_public: ArrayLike | None,
         scope: Scope | None,
         target_bounds: tuple[float, float] | None = None,
+        *,
+        is_wanted: bool,
+        is_reserved: bool = False,
     ) -> PublicRowsCheck:
         """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
         check = cls(n=n, is_declared=X_public is None, target_bounds=target_bounds)
-        if not estimator.check_public_rows:
+        if not is_wanted:
             return replace(check, skipped="check_public_rows=False")
-        if isinstance(getattr(estimator, "reservation", None), Reservation):
+        if is_reserved:
             return replace(check, skipped="all releases are drawn from a reservation")
         if X_public is not None:
             n_public, shape = _num_samples(X_public), getattr(X_public, "shape", (0,))
@@ -124,7 +119,7 @@ class PublicRowsCheck:
                 few = f"{n_public} public rows show too little of what there is"
                 return replace(check, skipped=few)
         sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
-        share = share_of(estimator.accountant, NoisyCounts(sigma=sigma), scope)
+        share = share_of(accountant, NoisyCounts(sigma=sigma), scope)
         if share > MOST_BUDGET_SHARE:
             return replace(
                 check, skipped=f"it would cost more than {MOST_BUDGET_SHARE:.0%} of the fit"
@@ -164,7 +159,7 @@ class PublicRowsCheck:
 
     def release_count(
         self,
-        estimator: CheckedEstimator,
+        accountant: PrivacyAccountant,
         totals: Callable[[], Mapping[Hashable, float]],
         *,
         scope: Scope | None,
@@ -177,7 +172,7 @@ class PublicRowsCheck:
         (release,) = self.planned()
         of_fit = {key: value for key, value in note.items() if key not in _BALLOT_KEYS}
         run = unpaid_run(
-            estimator.accountant, release, scope=scope, note=of_fit, noise=lambda *_: random_state
+            accountant, release, scope=scope, note=of_fit, noise=lambda *_: random_state
         )
         try:
             return self.draw(run, totals)

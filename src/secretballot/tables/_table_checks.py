@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,10 @@ _KINDS_REMEDY = (
 _SEPARATORS = {"\t": "tabs", ";": "semicolons"}
 #: Names of row numbers that nobody gave: of pandas, for columns without a name and for an index.
 _UNNAMED = re.compile(r"\s*|None|nan|Unnamed: \d+(_level_\d+)?|index|level_\d+")
+#: Fewest public rows of a label whose values in a column are compared with other labels'.
+_FEWEST_COPIED = 10
+#: Least share of them with the label of their value; noise changes a few labels.
+_COPIED_SHARE = 0.99
 #: Fewest public rows whose rise or fall is no chance: 2 of 8! orders rise or fall.
 _FEWEST_IN_ORDER = 8
 #: Columns that a warning names.
@@ -286,18 +290,47 @@ def _described(X: Any) -> str:
 
 
 def check_target_left_out(X: Any, y: Any) -> None:
-    """Raise ValueError if a data frame has a column of the name and the values of the target."""
-    name = getattr(y, "name", None)
-    names = list(getattr(X, "columns", ()))
-    if not isinstance(name, str) or name not in names or len(X) != len(y):
-        return
-    column = read_texts(columns_of(X)[names.index(name)])
-    if np.array_equal(column, read_texts(y)):
+    """Raise ValueError if a data frame has a column of the target's name, whatever its cells are.
+
+    The target may be another code of it, or what follows from it: cells are private.
+    """
+    names = set(getattr(X, "columns", ()))
+    targets = list(getattr(y, "columns", (getattr(y, "name", None),)))
+    name = next((name for name in targets if isinstance(name, str) and name in names), None)
+    if name is not None:
         raise ValueError(
-            f"X has the target y among its columns, {name!r}: the model would repeat it, and rows "
-            f"without it could not be predicted. Pass X.drop(columns={name!r}), and the same of "
-            f"X_public. {NOT_FOR_PUBLICATION}"
+            f"X has a column of the name of the target y, {name!r}: the model would repeat it, and "
+            f"rows without it could not be predicted. Pass X.drop(columns={name!r}), and the same "
+            "of X_public; or, if they are different things, name the target otherwise, "
+            "y.rename('target')."
         )
+
+
+def warn_copied_target(
+    names: Iterable[Hashable], columns: Iterable[ArrayLike], labels: NDArray[Any]
+) -> None:
+    """Warn of a public column with one value for each label: it may be the target in other codes.
+
+    `labels` of the public rows are released, or predicted from what was released.
+    """
+    codes, counts = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+    pairs = list(zip(names, columns, strict=True))
+    if len(counts) < 2 or counts.min() < _FEWEST_COPIED or len(pairs) < 2:
+        return
+    for name, values in pairs:
+        _, texts = np.unique(read_texts(values).astype(str), return_inverse=True)
+        if texts.max() + 1 != len(counts):
+            continue
+        shared = np.zeros((len(counts), len(counts)), dtype=int)
+        np.add.at(shared, (texts, codes), 1)
+        is_matching = len(set(shared.argmax(axis=1))) == len(counts)
+        if is_matching and shared.max(axis=1).sum() >= _COPIED_SHARE * len(codes):
+            warn(
+                f"the column {name!r} of X_public has one value for each label, so the model "
+                "repeats it. Is it the target y in other codes, or known only after it? Leave it "
+                f"out then, X.drop(columns={name!r}) and the same of X_public. This follows from "
+                "what was released, and the budget is spent."
+            )
 
 
 def check_header(X: Any, name: str) -> None:
