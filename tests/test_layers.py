@@ -116,9 +116,56 @@ def door_faults(path: Path, tree: ast.AST) -> list[str]:
     return faults
 
 
+# Modules that release or reserve by themselves, and by what; all others do it by a run of a plan.
+CALLERS = {
+    "accounting/_publish_epsilon.py": {"accountant.release"},
+    "accounting/_release_plan.py": {"accountant.reserve_plan", "self._accountant.release"},
+    "ensemble/_labelling.py": {"accountant.release", "ensemble._check_accountant().reserve"},
+    "ensemble/student/_student_choice.py": {
+        "accountant.release",
+        "self.ensemble._check_accountant().reserve",
+    },
+    "parties/_party.py": {"self.accountant.reserve"},
+    "quantification/_publish_proportions.py": {"budget.release"},
+    "testing/_mechanism_checks.py": {"accountant.release", "accountant.reserve"},
+}
+# The run, and what has a method of the same name: a lock, a choice, a voter.
+OTHERS = {
+    "run.release",
+    "self.release",
+    "PROCESS_LOCK.release",
+    "self._one_at_a_time.release",
+    "choice.reserve",
+    "voter.reserve",
+    "self._party.reserve",
+}
+
+
+def spending(tree: ast.AST) -> set[str]:
+    """Expressions that end in the name of a function that draws, or pays for, rows."""
+    return {
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("release", "reserve", "reserve_plan")
+    } - OTHERS
+
+
 @cache
 def parsed(path: Path) -> ast.AST:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def test_modules_that_spend_are_those_of_the_list():
+    found = {str(path.relative_to(PACKAGE)): spending(parsed(path)) for path in MODULES}
+    assert {path: calls for path, calls in found.items() if calls} == CALLERS
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["accountant.release(m, counts)", "partial(self.accountant.reserve, m)", "b.reserve_plan(p)"],
+)
+def test_a_new_caller_is_found(source):
+    assert spending(ast.parse(f"def f():\n    return {source}"))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -60,6 +60,35 @@ def test_fifty_batches_cost_as_much_as_one():
 
 
 @pytest.mark.parametrize("order", KINDS)
+@pytest.mark.parametrize(
+    ("epsilon", "others", "place"),
+    [
+        (0.3, False, r"of epsilon=0\.3 for this part.*another fit with a larger epsilon"),
+        (0.3, True, r"of epsilon=0\.3 for this part.*another fit with a larger epsilon"),
+        (None, False, "of the budget.*this budget is used up"),
+        (0.9, True, "of the budget.*this budget is used up"),
+    ],
+)
+def test_a_refused_top_up_names_what_is_used_up(order, epsilon, others, place):
+    """The epsilon of the fit, or the budget, which other releases used up."""
+    accountant = budget(order)
+    scope = accountant.scope(epsilon)
+    if others:
+        part = accountant.calibrate(GNMax, 100, n_columns=2, share=0.6)
+        accountant.release(part, tied(100))
+    n_rows = 20 if epsilon == 0.9 else 100
+    mechanism = accountant.calibrate(GNMax, 100, scope=scope, n_columns=2)
+    reservation = accountant.reserve(mechanism, n_rows, n_columns=2, scope=scope)
+    if epsilon == 0.9:
+        accountant.release(accountant.calibrate(GNMax, 100, n_columns=2), tied(100))
+    with pytest.raises(BudgetExceededError, match=place):
+        accountant.top_up(reservation, n_rows=10)
+    lasts = "the budget lasts" if epsilon is None else f"epsilon={epsilon} of its fit lasts"
+    with pytest.raises(ValueError, match=f"top_up.*{lasts}"):
+        accountant.release(mechanism, tied(n_rows + 1), reservation=reservation)
+
+
+@pytest.mark.parametrize("order", KINDS)
 def test_refunds_of_undrawn_rows(order):
     accountant = budget(order)
     reservation = accountant.reserve(VOTE, 40, n_columns=2)

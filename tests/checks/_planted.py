@@ -18,8 +18,9 @@ from secretballot.accounting._pricing import GaussianPricing
 from secretballot.costs import NoisyBit, NoisyMax
 from secretballot.costs._divergence import renyi_divergence
 from secretballot.costs._exact_max import max_log_probabilities
-from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
+from secretballot.ensemble import PrivateTeacherEnsemble, _partition
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
+from secretballot.tables._private_rows import PrivateRows
 from secretballot.tables._randomness import Randomness
 from secretballot.testing._outcome_laws import OutcomeLaw
 
@@ -141,12 +142,13 @@ def a_row_seen_twice_by_its_teacher(patch):
 
 
 def partition_by_a_sort_of_the_features(patch):
-    def sorted_shards(self, randomness):
-        return np.array_split(
-            np.argsort(np.asarray(self.X)[:, 0]), self.facts.assignment.n_teachers
-        )
+    of_table = PrivateRows.of_table
 
-    patch(_ensemble_data.EnsembleData, "shards", sorted_shards)
+    def sorted_shards(table, target, people, levels, shards):
+        order = np.argsort(np.asarray(table)[:, 0])
+        return of_table(table, target, people, levels, np.array_split(order, len(shards)))
+
+    patch(PrivateRows, "of_table", sorted_shards)
 
 
 def a_parameter_that_is_not_told(patch):

@@ -26,9 +26,9 @@ from secretballot.tables import PrivateParts
 
 WORDS = {
     "exchange": "Exchange.write_part",
-    "training": "_train_bucket",
+    "training": "train_and_store",
     "voting": "_ask",
-    "round": "residual_sums",
+    "round": "RowSums.residual_sums",
 }
 
 

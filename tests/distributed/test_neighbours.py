@@ -19,10 +19,9 @@ from tests.distributed._parts import (
 from secretballot import PrivateLogisticRegression, PrivateTeacherEnsemble, PublicData
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import _partition
-from secretballot.linear import _private_source
-from secretballot.measures import _number_columns, private_quantiles
+from secretballot.measures import private_quantiles
 from secretballot.mechanisms import GNMax
-from secretballot.tables import PrivateParts, _exchange
+from secretballot.tables import PrivateParts, _exchange, _private_rows
 from secretballot.tables._people import People
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -156,14 +155,14 @@ def every_row_counts(owner_of_row, n):
 
 @pytest.mark.filterwarnings("ignore:more than a quarter of the cells")
 def test_planted_rows_of_an_owner_that_each_count_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_private_source.People, "of_numbers", staticmethod(every_row_counts))
+    monkeypatch.setattr(_private_rows.People, "of_numbers", staticmethod(every_row_counts))
     with pytest.raises(AssertionError):
         test_sums_move_by_what_is_charged(run_linear, tmp_path, monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore:bounds")
 def test_planted_quantiles_of_rows_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_number_columns.People, "of_numbers", staticmethod(every_row_counts))
+    monkeypatch.setattr(_private_rows.People, "of_numbers", staticmethod(every_row_counts))
     with pytest.raises(AssertionError):
         # So small a budget has no check of bounds, which would refuse so many.
         test_sums_move_by_what_is_charged(

@@ -16,8 +16,8 @@ from tests.ensemble._votes import collect_votes
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._teacher_ballots import ConstantTeacher
 from secretballot.ensemble._teachers import Shard, train_teacher
-from secretballot.ensemble._votes import batches
 from secretballot.tables._randomness import Randomness
+from secretballot.tables._tasks import batches
 
 CLASSES = np.array([0, 1])
 

@@ -12,6 +12,7 @@ from secretballot.linear._labels import LabelResponse
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import RoundPlan
+from secretballot.tables._private_rows import PrivateRows
 
 
 def clip(residuals, norm):
@@ -69,12 +70,15 @@ def posterior(noise, targets=None, seed=0, n_rows=4_000):
         total=float(n_rows),
         n_numbers=4,
     )
+    private = PrivateRows(n_rows, "row", None, lambda _: rows)
     sigma = noise * n_rows / features.norm
 
     def release(_, sums):
         return sums + sigma * noises.normal(size=sums.shape)
 
-    plan = RoundPlan(rows, features, transformed[:500], release, sigma, 20, n_rows, 1.0)
+    plan = RoundPlan(
+        private, float(n_rows), features, transformed[:500], release, sigma, 20, n_rows, 1.0
+    )
     residuals = LabelResponse(np.full(3, 0.5))
     fitted = run_averaged_rounds(plan, residuals)
     return (

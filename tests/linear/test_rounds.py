@@ -13,6 +13,7 @@ from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
+from secretballot.tables._private_rows import PrivateRows
 
 N_COLUMNS = 24
 
@@ -81,12 +82,15 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
         total=float(len(X)),
         n_numbers=5,
     )
+    private = PrivateRows(len(X), "row", None, lambda _: rows)
     sigma = noise * len(X) / features.norm
 
     def release(_, sums):
         return sums + sigma * rng.normal(size=sums.shape)
 
-    plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
+    plan = RoundPlan(
+        private, float(len(X)), features, transformed[:500], release, sigma, n_rounds, len(X), 1.0
+    )
     return run_averaged_rounds(plan, ClassResponse(np.arange(3), False)).posterior
 
 

@@ -3,7 +3,6 @@
 import json
 import warnings
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ def furthest(total, radius, weight):
         asked.append(sums)
         return sums
 
-    plan = RoundPlan(SimpleNamespace(total=total), None, None, release, 1.0, 1, total, weight)
+    plan = RoundPlan(None, total, None, None, release, 1.0, 1, total, weight)
     rng = np.random.default_rng(0)
     for _ in range(200):
         sums, moved = rng.normal(size=(2, 20))
@@ -61,7 +60,7 @@ def test_without_a_margin_they_are(monkeypatch):
 
 
 def test_noise_is_that_of_the_sums():
-    plan = RoundPlan(SimpleNamespace(total=100.0), None, None, None, 3.0, 1, 100.0, 1.0)
+    plan = RoundPlan(None, 100.0, None, None, None, 3.0, 1, 100.0, 1.0)
     assert plan.noise(2.0) == pytest.approx(6.0)
     assert plan.noise(2.0) > 6.0
 
@@ -88,4 +87,4 @@ def test_the_margin_of_a_fit_is_that_of_its_strictest_level(monkeypatch):
     mechanisms = [json.loads(entry.mechanism) for entry in accountant.entries()]
     weight = next(each["weight"] for each in mechanisms if each["mechanism"] == "VectorSum")
     assert plan.least_weight == min(weight.values()) == 0.25
-    assert plan.rows.total == pytest.approx(1_000 * sum(weight.values()))
+    assert plan.total == pytest.approx(1_000 * sum(weight.values()))

@@ -14,6 +14,7 @@ from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns
 from secretballot.linear._private_sums import RowSums
 from secretballot.linear._response import RoundPlan
+from secretballot.tables._private_rows import PrivateRows
 
 N_PUBLIC, N_TEST = 400, 4_000
 
@@ -164,6 +165,7 @@ def noise_left(noise, seed, n_rounds=20):
     transformed = features.transform(X)
     rng = np.random.default_rng(seed)
     rows = RowSums(lambda block: transformed[block], y, np.ones(len(X)), float(len(X)), 5)
+    private = PrivateRows(len(X), "row", None, lambda _: rows)
     sigma = noise * len(X) / features.norm
     exact, equations = [], []
 
@@ -177,7 +179,9 @@ def noise_left(noise, seed, n_rounds=20):
         equations.append((given["released"] - np.mean(products), given["variance"]))
         return equation(1.0, 0.0)
 
-    plan = RoundPlan(rows, features, transformed[:500], release, sigma, n_rounds, len(X), 1.0)
+    plan = RoundPlan(
+        private, float(len(X)), features, transformed[:500], release, sigma, n_rounds, len(X), 1.0
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ScoreEquation, "of_rounds", record)
         AveragedRounds(plan, ClassResponse(np.arange(3), False)).finish(plan.n_rounds)

@@ -1,39 +1,34 @@
-"""Files of one-hot rows: a task that is run twice does not change what others read."""
+"""Kept chunks of rows: a task that is run twice does not change what others read."""
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from tests.distributed._parts import OWNER, TARGET, budget, split, table
 
-from secretballot.linear import _private_source
-from secretballot.linear._private_source import StoredRows
+from secretballot.tables import PrivateParts, _tasks
+from secretballot.tables._private_rows import PrivateRows
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 
-def stored_rows(n_rows=2_000):
-    return StoredRows(
-        codes=np.arange(n_rows, dtype=np.uint16),
-        ends=None,
-        weights=None,
-        n_features=n_rows,
-        targets=csr_array((n_rows, 1)),
-        shares=np.ones(n_rows),
-        total=float(n_rows),
-        n_numbers=1,
-        weight_bits=0,
-    )
+def same(value):
+    return value
 
 
 def test_a_second_run_that_is_killed_leaves_the_file_of_the_first(tmp_path, monkeypatch):
-    path, rows = str(tmp_path / "0.rows"), stored_rows()
-    rows.save(path)
-    mapped = StoredRows.load(path)
+    split(table(), tmp_path / "parts")
+    parts = PrivateParts(tmp_path / "parts", y=TARGET, owners=OWNER, n_buckets=2)
+    rows = PrivateRows.of_parts(parts, ["b"], budget()).read(lambda chunk: chunk.table["b"])
+    kept, _ = rows.keep(np.asarray, same, same)
+    mapped = kept.load(0)
 
     def cut_off(value, path):
         with open(path, "wb") as file:
             file.write(b"half of")
         raise MemoryError
 
-    monkeypatch.setattr(_private_source.joblib, "dump", cut_off)
+    monkeypatch.setattr(_tasks.joblib, "dump", cut_off)
     with pytest.raises(MemoryError):
-        rows.save(path)
-    for read in (mapped, StoredRows.load(path)):
-        np.testing.assert_array_equal(read.codes, rows.codes)
+        kept.load.__self__.store(None, 0)
+    for read in (mapped, kept.load(0)):
+        np.testing.assert_array_equal(read, rows.load(0))
+    rows.close()

@@ -1,5 +1,6 @@
 """Mistakes with scores, quantiles and top k outside of estimators."""
 
+import re
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from tests.mistakes._mistake import LABELS, POOL, TARGETS, X, logistic, numbers, teachers
 
-from secretballot import PrivacyAccountant, PublicData, private_top_k
+from secretballot import BudgetExceededError, PrivacyAccountant, PublicData, private_top_k
 from secretballot.measures import (
     confusion_private,
     price_regression_score,
@@ -83,7 +84,7 @@ def test_numbers_that_the_noise_hides_by_wide_bounds():
     """Only the release shows that targets fill little of their bounds."""
     for seed in range(3):
         accountant = budget()
-        with pytest.warns(UserWarning, match=r"noise hides the variance.*from -inf to .*closer"):
+        with pytest.warns(UserWarning, match=r"closer.*noise hides the variance.*from -inf to"):
             score = regression_score_private(
                 accountant, TALL, NEAR, target_bounds=(0, 3000), share=0.05, random_state=seed
             )
@@ -278,3 +279,21 @@ def test_levels_of_another_shape(q):
         private_quantiles(X, q, bounds=(-5, 5), accountant=accountant, share=0.1)
     assert "between 0 and 1, both" not in str(refused.value)
     assert not accountant.entries()
+
+
+def test_a_score_from_a_budget_that_is_used_up_names_the_way_out():
+    """Neither more rows nor a larger sigma help, nor share="rest"."""
+    accountant = budget()
+    score_private(accountant, LABELS, LABELS, share="rest")
+    way_out = "This budget is used up.*Rows of other people, who have a budget of their own"
+    for price in (
+        price_score(accountant, 500),
+        price_score(accountant, 500, n_classes=2),
+        price_regression_score(accountant, 500, target_bounds=(0, 1)),
+    ):
+        text = " ".join(str(price).split())
+        assert re.search(way_out, text)
+        assert "accept a wider interval" not in text
+    with pytest.raises(BudgetExceededError, match=way_out) as error:
+        score_private(accountant, LABELS, LABELS, sigma=10.0)
+    assert "share='rest'" not in str(error.value)

@@ -51,6 +51,28 @@ MISTAKES = (
 )
 
 
+AMOUNTS = "most items .* are numbers with fractions.*private_quantiles for amounts"
+
+
+@pytest.mark.parametrize("domain", ["known", "unknown"])
+@pytest.mark.parametrize("amounts", [(12.5, 900.25, 3.1), (1.5, 2, 2.5, 0.1)])
+def test_amounts_as_items_warn_before_anything_is_paid(amounts, domain):
+    """A column of sums of money, whose cells are named as items."""
+    column = pd.Series(np.repeat(amounts, np.arange(len(amounts)) + 40))
+    accountant = PrivacyAccountant(1.0, 1e-5, approximation_delta=5e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=AMOUNTS):
+            top(column.value_counts().to_dict(), 1, domain=domain)(accountant)
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize("names", [[1.0, 2.0, 3.5], ["1.5", "2.5", "3.5"], [None, np.nan, 0.5]])
+def test_items_few_of_which_have_fractions_do_not_warn(names):
+    counts = dict(zip(names, (900, 300, 20), strict=True))
+    top(counts, 1)(PrivacyAccountant(1.0, 1e-5, approximation_delta=5e-6))
+
+
 @pytest.mark.parametrize(("mistake", "make"), cases(MISTAKES))
 def test_top_k(mistake, make):
     check(mistake, make)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(3000, 4)), PublicData(RNG.normal(size=(300, 4)))
 Y = 30 + 7 * X[:, 0] + 4 * X[:, 1] + RNG.normal(scale=3.0, size=3000)
-UNIT = "Do the targets have the unit of the predictions.*is paid for"
+UNIT = "^If the targets have another unit than the predictions.*convert them.*is paid for"
 
 
 def fitted(epsilon):
@@ -48,4 +48,4 @@ def test_scores_of_given_predictions(factor):
         regression_score_private(
             accountant, factor * Y, Y + 1, target_bounds=(0, 100), share="rest", random_state=0
         )
-    assert any("have the unit" in str(warning.message) for warning in caught) == (factor > 1)
+    assert any("have another unit" in str(warning.message) for warning in caught) == (factor > 1)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_squared_error, r2_score
 
-from secretballot.measures._error_moments import ErrorMoments
-from secretballot.measures._error_scale import ErrorScale
+from secretballot.measures._squared_errors import ErrorMoments, ErrorScale
 
 #: Of 400 intervals of level .95, fewer than .89 hold: 5.5 standard errors, 2e-8 for each test.
 N_DRAWS, LEAST = 400, 0.89
@@ -108,12 +107,13 @@ def test_intervals_are_no_wider_than_they_need_be():
     assert np.median(widths) < 1.4 * 3.92 * np.std([sample.rmse for sample in samples])
 
 
-def test_expected_errors_are_those_of_normal_targets():
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_expected_widths_are_those_of_normal_targets(noise):
     scale = replace(UNCLIPPED, deviation=0.25)
-    samples, _ = drawn("normal", 1000, 0.02, 4)
-    noise = 0.02 / math.sqrt(1000)
-    expected = math.hypot(scale.noise_error(noise), scale.sampling_error(1000))
-    assert expected == pytest.approx(np.std([sample.r2 for sample in samples]), rel=0.15)
+    samples, _ = drawn("normal", 1000, noise, 4)
+    expected = ErrorMoments.expected_half_width(scale, noise / math.sqrt(1000), 1000, 0.95)
+    widths = [(high - low) / 2 for low, high in (sample.r2_interval(0.95) for sample in samples)]
+    assert expected == pytest.approx(np.median(widths), rel=0.1)
 
 
 @pytest.mark.parametrize("square", [0.0, -0.2, 0.5])

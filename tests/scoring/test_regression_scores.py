@@ -14,8 +14,8 @@ from sklearn.metrics import mean_squared_error, r2_score
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
 from secretballot.measures import price_regression_score, regression_score_private
-from secretballot.measures._error_scale import ErrorScale, diameter
-from secretballot.measures._regression_price import unit_sum
+from secretballot.measures._number_scores import unit_sum
+from secretballot.measures._squared_errors import ErrorScale, diameter
 from secretballot.tables._people import People
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -57,6 +57,28 @@ def test_a_score_costs_its_price(order):
     assert price.largest_error == released.largest_error == 14.0
 
 
+@pytest.mark.parametrize(("r2", "std"), [(0.5, 0.25), (0.9, 0.15), (0.2, 0.12)])
+@pytest.mark.parametrize(("n", "share"), [(6_000, 0.9), (20_000, 0.2), (60_000, 0.02)])
+def test_the_price_promises_the_width_that_scores_have(n, share, r2, std):
+    given = {"target_bounds": (0.0, 1.0), "share": share}
+    promised = price_regression_score(budget(), n, r2=r2, target_std=std, **given).half_width
+    widths = []
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        predicted = 0.5 + std * math.sqrt(r2) * rng.normal(size=n)
+        truth = predicted + std * math.sqrt(1 - r2) * rng.normal(size=n)
+        low, high = score(budget(), truth, predicted, random_state=seed, **given).r2_interval
+        widths.append((high - low) / 2)
+    assert 0.85 < np.median(widths) / promised < 1.15
+    assert 0.5 < min(widths) / promised
+    assert max(widths) / promised < 2
+
+
+def test_a_width_that_noise_makes_infinite_is_promised_as_such():
+    given = {"target_bounds": (0.0, 1.0), "target_std": 0.01, "share": 0.01}
+    assert price_regression_score(budget(), 5_000, **given).half_width == math.inf
+
+
 def test_the_cost_is_that_of_the_noise():
     accountant = budget(3.0)
     released = score(accountant, epsilon=0.5)
@@ -92,7 +114,7 @@ def test_without_noise_it_is_that_of_scikit_learn():
     assert pickle.loads(pickle.dumps(released)) == released
 
 
-@pytest.mark.filterwarnings("ignore:The noise hides the mean squared error")
+@pytest.mark.filterwarnings("ignore:.*The noise hides the mean squared error")
 def test_noise_is_as_large_as_it_says():
     accountant = budget(1e4)
     scale = ErrorScale.between(BOUNDS)
@@ -101,7 +123,7 @@ def test_noise_is_as_large_as_it_says():
     assert np.std(drawn) == pytest.approx(expected, rel=0.4)  # five standard errors
 
 
-@pytest.mark.filterwarnings("ignore:The noise hides .* or rows are too few")
+@pytest.mark.filterwarnings("ignore:.*The noise hides .* or rows are too few")
 def test_owners_have_equal_weight():
     # One has three rows with errors of 0, 0 and 3; another a row with an error of 1.
     truth, predicted = [1.0, 5.0, 6.0, 8.0], [1.0, 5.0, 9.0, 7.0]

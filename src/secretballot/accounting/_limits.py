@@ -478,6 +478,16 @@ class Limits:
             return _LARGER_SCOPE
         return _advice_of(1 - filter_.amount_spent(spent) / filter_.amount)
 
+    def tightest(self, totals: Totals, group: str) -> tuple[str, str]:
+        """Return which of the budget and the scope has the least left for a group, and advice."""
+        amounts = [
+            (filter_.headroom(spent, group)[0], self._of(filter_), self._advice(filter_, spent))
+            for filter_, spent in self._spent(totals)
+            if filter_.level == split_group(group)[0]
+        ]
+        _, where, advice = min(amounts)
+        return where, advice
+
     def _shortfall(self, filter_: PrivacyFilter, spent: Costs, charges: Costs) -> tuple[str, str]:
         short = filter_.shortfall(spent, charges)
         if any(math.isinf(float(cost.at(filter_.order))) for cost in charges.values()):

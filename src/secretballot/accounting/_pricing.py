@@ -346,10 +346,11 @@ class GaussianPricing(Pricing):
             shares = self.shares_of_remaining(span, headroom)
             payer = max(shares, key=shares.__getitem__)
             amount, delta = headroom[payer]
+            where, advice = self._limits.tightest(totals, payer)
             raise self._limits.refusal(
                 f"The rows cost {shares[payer]:.4g} times the mu^2 of {amount:.4g} (and "
-                f"the delta of {delta:.3g}) that is left to {payer!r}",
-                "Take fewer rows, or use more noise.",
+                f"the delta of {delta:.3g}) that is left to {payer!r} {where}",
+                f"Take fewer rows, or use more noise; otherwise {advice}",
             )
         return charges
 

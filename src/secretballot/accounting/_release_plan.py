@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import CompletedInterrupt
-from secretballot._base._interrupts import HeldInterrupts
+from secretballot._base._interrupts import HeldInterrupts, completed
 from secretballot._base._view import Bar, Cell, Shown, Table, View, percent
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.accounting._protocol import RandomState, ReleaseMechanism
 from secretballot.accounting._reservations import Reservation
 from secretballot.ledger._budget import Scope, by_level, without_only_level
 
@@ -155,19 +155,21 @@ class ReleasePlan(Shown):
         return str(self)
 
 
+R = TypeVar("R")
+
 #: Function from the name of a release, and the number of its rows drawn before, to a seed or None.
-NoiseStreams = Callable[[str, int], np.random.SeedSequence | None]
+NoiseStreams = Callable[[str, int], RandomState]
 
 
 class Run:
-    """Releases of a plan that was paid, by name."""
+    """Releases of a plan, by name: rows that are reserved, and others that are paid when drawn."""
 
     def __init__(
         self,
         accountant: PrivacyAccountant,
         plan: ReleasePlan,
         reservations: Mapping[str, Reservation],
-        scope: Scope,
+        scope: Scope | None,
         note: Mapping[str, Any],
         noise: NoiseStreams,
     ) -> None:
@@ -177,18 +179,35 @@ class Run:
         self._n_drawn = Counter[str]()
 
     def release(self, name: str, counts: ArrayLike) -> NDArray[Any]:
-        """Draw the next rows of a planned release."""
+        """Draw the next rows of a planned release; Ctrl-C after it is a `CompletedInterrupt`."""
         planned = self.plan[name]
         n_before = self._n_drawn[name]
         self._n_drawn[name] += len(np.atleast_2d(counts))
+        reservation = self._reservations.get(name)
+        words = planned.note if reservation is None else planned.words
         return self._accountant.release(
             planned.mechanism,
             counts,
-            reservation=self._reservations[name],
+            reservation=reservation,
             random_state=self._noise(name, n_before),
             scope=self.scope,
-            note={**self._note, **planned.words},
+            note={**self._note, **words},
         )
+
+    def answer(self, name: str, counts: ArrayLike, result: Callable[[NDArray[Any]], R]) -> R:
+        """Draw the next rows, and build the answer from them; `CompletedInterrupt` has it too."""
+        return completed(lambda: self.release(name, counts), result)
+
+
+def unpaid_run(
+    accountant: PrivacyAccountant,
+    *releases: PlannedRelease,
+    scope: Scope | None,
+    noise: NoiseStreams,
+    note: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run of single releases, each of which is paid for when it is drawn."""
+    return Run(accountant, ReleasePlan(releases), {}, scope, note or {}, noise)
 
 
 @contextmanager

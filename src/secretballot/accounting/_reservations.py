@@ -173,17 +173,21 @@ def check_open(state: Reserved) -> None:
         )
 
 
-def check_rows_left(state: Reserved, n_rows: int) -> None:
+def check_rows_left(state: Reserved, n_rows: int, scope: Scope) -> None:
+    cap = "the budget"
+    for name, part in (("share", scope.share), ("epsilon", scope.epsilon)):
+        cap = cap if part is None else f"{name}={part!r} of its fit"
     if state.rows_left == 0 or state.answers_left == 0:
         what = "answers" if state.rows_left else "rows"
         raise BudgetExceededError(
             f"The reservation has no {what} left. Nothing was released or recorded; "
-            "accountant.top_up() pays for more."
+            f"accountant.top_up() pays for more, as long as {cap} lasts."
         )
     if n_rows > state.rows_left:
         raise ValueError(
             f"counts has {n_rows} rows, and the reservation has {state.rows_left} left. Nothing "
-            "was released or recorded; ask for fewer, or pay for more with accountant.top_up()."
+            "was released or recorded; ask for fewer, or pay for more with accountant.top_up(), as "
+            f"long as {cap} lasts."
         )
 
 
@@ -300,7 +304,7 @@ class ReservedPayment:
         What counts is the state in the transaction: others may have drawn before.
         """
         state = self._handle._drawable(self._reservation, ledger)
-        check_rows_left(state, self._priced.n_rows)
+        check_rows_left(state, self._priced.n_rows, self._reservation.scope)
         self._reservation.check_draw(self._priced, self._scope_id, state.rows)
         return state
 
@@ -572,7 +576,7 @@ class Reserving(BudgetHandle):
 
         def record(transaction: Transaction) -> None:
             state = self._drawable(reservation, transaction)
-            check_rows_left(state, n_rows)
+            check_rows_left(state, n_rows, reservation.scope)
             answers = 0
             if state.answers_left is not None:
                 answers = n_rows if n_answers is None else n_answers

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._base._errors import GIVE_BUDGET
 from secretballot._base._sklearn_compat import _num_samples
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._learners import check_parties, learners_of, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
-from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
+from secretballot.ensemble._partition import (
+    HashedRows,
+    NumberedRows,
+    Shards,
+    check_n_teachers,
+    hash_key,
+    partition_rows,
+)
 from secretballot.ensemble._public_rows import (
     as_rows,
     check_pool,
@@ -21,14 +31,23 @@ from secretballot.ensemble._public_rows import (
     features_of,
     types_learned,
 )
-from secretballot.ensemble._target import Target, target_of_data, target_of_parties
+from secretballot.ensemble._shards import ShardReader, ShardRows
+from secretballot.ensemble._target import (
+    Target,
+    declared_target,
+    target_of_data,
+    target_of_parties,
+)
 from secretballot.ensemble.advice import chosen_rows
 from secretballot.ensemble.individual import Assignment
+from secretballot.tables._exchange import Division, OwnerHashes
 from secretballot.tables._frames import check_names, column_names
-from secretballot.tables._labels import check_targets, encode
+from secretballot.tables._labels import NO_CLASSES_OF_PARTS, check_targets
 from secretballot.tables._levels import Levels, check_levels
 from secretballot.tables._owners import Owners
+from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import PrivateRows, misfit_shares
 from secretballot.tables._public_data import PublicData, declared_private, public_rows
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import RowSchema, warn_categories_left_out
@@ -45,7 +64,6 @@ from secretballot.tables._table_checks import (
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
-    from secretballot.ensemble.parts import PartShards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,29 +110,30 @@ class EnsembleData:
     features: dict[str, Any]  # `n_features_in_` and `feature_names_in_`, as far as known
     X_public: Any = None
     schema: RowSchema | None = None  # of the public rows
-    X: Any = None
-    y: Any = None
-    owners: ArrayLike | None = None
-    misfits: Mapping[Any, NDArray[np.bool_]] = field(default_factory=dict)  # cells, by column
+    rows: PrivateRows[ShardRows] | None = None  # None for parties
     parties: list[Teacher] | None = None
-    parts: PartShards | None = None
 
     @property
     def target(self) -> Target:
         """Classes, or labels, that are voted on."""
         return self.facts.target
 
-    def misfit_shares(self) -> dict[Any, float]:
-        """Return the share of misfits of each column of private rows."""
-        if self.parts is not None:
-            return self.parts.misfit_shares()
-        return {name: float(rows.mean()) for name, rows in self.misfits.items()}
+    @property
+    def is_in_parts(self) -> bool:
+        return self.rows is not None and self.rows.buckets is not None
 
-    def shards(self, randomness: Randomness) -> Shards:
-        """Return the positions of the rows of each teacher."""
-        levels = None if self.facts.levels is None else self.facts.levels.of_row
-        rows = OwnedRows(_num_samples(self.X), levels, self.owners)
-        return self.facts.assignment.assign(rows, randomness)
+    @property
+    def table(self) -> Any:
+        """Private rows in memory, as they are read; None for parties, and rows in parts."""
+        if self.rows is None or self.is_in_parts:
+            return None
+        return self.rows.load(0).table
+
+    def misfit_shares(self) -> dict[Hashable, float]:
+        """Return the share of misfits of each column of private rows."""
+        if self.rows is None:
+            return {}
+        return misfit_shares(self.rows.count(ShardRows.misfit_counts))
 
 
 class FitArguments(NamedTuple):
@@ -127,7 +146,24 @@ class FitArguments(NamedTuple):
     budgets: ArrayLike | None
 
 
-def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
+def split_rows(
+    assignment: Assignment,
+    randomness: Randomness,
+    n_rows: int,
+    ids: Owners | None,
+    levels: Levels | None,
+) -> Shards:
+    """Return the places of the rows of each teacher, of rows in memory."""
+    of_row = None if levels is None else levels.of_row
+    if ids is None:
+        return assignment.assign(NumberedRows(n_rows, of_row), randomness)
+    rows = HashedRows(n_rows=n_rows, levels=of_row, hashes=lambda key: ids.hashes(key)[ids.of_row])
+    return assignment.assign(rows, randomness)
+
+
+def prepare_rows(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
+) -> EnsembleData:
     """Check private rows that are to be split among teachers."""
     X, y, X_public, owners, budgets = arguments
     assert not isinstance(X, PrivateParts)
@@ -148,28 +184,29 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
     n_rows = _num_samples(table)
     pool, schema = read_pool(ensemble, X_public, table)
     learned_types = types_learned(table) if schema is None or not schema.container else []
-    misfits: Mapping[Any, NDArray[np.bool_]] = {}
     if schema is None:
         check_values(table, [ensemble.estimator], "X", private=True)
-    else:
-        table, misfits = schema.read(table)
     if n_rows < (ensemble.n_teachers or 1):
         # Also where owners split the rows: there are no more owners than rows.
         partition_rows(n_rows, ensemble.n_teachers or 1, np.random.SeedSequence(0))
-    features = features_of(table)
     target, classes_learned = target_of_data(labels, ensemble.classes)
-    if not target.multilabel:
-        # A label of another type than the classes would change the type of all teachers' labels.
-        labels = target.classes[encode(labels, target.classes, "y")]
-    n_people = n_rows if owners is None else len(Owners.read(owners, n_rows).ids)
+    ids = None if owners is None else Owners.read(owners, n_rows)
+    people = People.of_ids(ids, n_rows)
     levels = None
     if budgets is not None:
         levels = check_levels(budgets, n_rows, owners, ensemble.accountant)
+    assignment = choose_assignment(ensemble, levels, people.n, pool, target)
+    if owners is not None:
+        check_n_teachers(assignment.n_equal, people.n, f"n_samples={n_rows}")
+    shards = split_rows(assignment, randomness, n_rows, ids, levels)
+    rows = PrivateRows.of_table(table, labels, people, levels, shards)
+    read = rows.read(ShardReader(schema, target).read)
+    features = features_of(read.load(0).table)
     facts = FitFacts(
         target=target,
-        assignment=choose_assignment(ensemble, levels, n_people, pool, target),
-        split_by="row" if owners is None else "owner",
-        n_people=n_people,
+        assignment=assignment,
+        split_by=people.unit,
+        n_people=people.n,
         classes_learned=classes_learned,
         types_learned=learned_types,
         levels=levels,
@@ -180,11 +217,91 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         features=features,
         X_public=pool,
         schema=None if schema is None else schema.named_like(X),
-        X=table,
-        y=labels,
-        owners=owners,
-        misfits=misfits,
+        rows=read,
     )
+
+
+def prepare_parts(
+    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, randomness: Randomness
+) -> EnsembleData:
+    """Check parts and public rows, and bring the rows of each teacher together.
+
+    Nothing is learned of the parts before a release.
+    """
+    parts, y, X_public, owners, budgets = arguments
+    assert isinstance(parts, PrivateParts)
+    parts.check_alone(y=y, owners=owners, budgets=budgets)
+    if ensemble.accountant is None:
+        raise ValueError(f"accountant=None: {GIVE_BUDGET}")
+    check_unit(ensemble.accountant, owners=True)
+    if X_public is None:
+        raise ValueError(
+            "X_public=None: the types and categories of rows in parts are those of public rows. "
+            "Pass X_public=PublicData(rows)."
+        )
+    several = not isinstance(parts.y, str)
+    if ensemble.classes is None and not several:
+        raise ValueError(NO_CLASSES_OF_PARTS)
+    if ensemble.individualization is not None and parts.budgets is None:
+        raise ValueError(
+            f"individualization={ensemble.individualization!r} needs levels: give "
+            "PrivateParts(..., budgets=), the column of levels."
+        )
+    target = declared_target(ensemble.classes, len(parts.y) if several else None)
+    pool, schema = read_pool(ensemble, X_public, None)
+    names = parts.check_columns(column_names(pool))
+    assert schema is not None
+    key = hash_key(randomness.partition())
+    n_owners, levels = 0, None
+    if ensemble.n_teachers is None or parts.budgets is not None:
+        # The assignment needs the numbers of owners, and rows are exchanged by the assignment.
+        n_owners, levels = _count_owners(parts, key, ensemble.accountant)
+        check_n_teachers(ensemble.n_teachers or 1, n_owners, f"{parts.n_parts} parts")
+    assignment = choose_assignment(ensemble, levels, n_owners, pool, target)
+    division = Division(assignment.n_teachers, partial(_assign, assignment, randomness))
+    rows = PrivateRows.of_parts(parts, names, parts.y, levels=levels, division=division, key=key)
+    try:
+        check_n_teachers(assignment.n_equal, rows.n_people, f"{parts.n_parts} parts")
+    except ValueError:
+        rows.close()
+        raise
+    facts = FitFacts(
+        target=target,
+        assignment=assignment,
+        split_by="owner",
+        n_people=rows.n_people,
+        levels=levels,
+        public_may_be_private=declared_private(X_public),
+    )
+    return EnsembleData(
+        facts=facts,
+        features=features_of(pool),
+        X_public=pool,
+        schema=schema,
+        rows=rows.read(ShardReader(schema, target).read),
+    )
+
+
+def _count_owners(
+    parts: PrivateParts, key: bytes, accountant: PrivacyAccountant
+) -> tuple[int, Levels | None]:
+    """Count the owners, and those of each level: public."""
+    if parts.budgets is None and parts.n_listed is not None:
+        return parts.n_listed, None
+    rows = PrivateRows.of_parts(parts, [], levels=accountant, key=key)
+    rows.close()
+    return rows.n_people, rows.levels
+
+
+def _assign(
+    assignment: Assignment,
+    randomness: Randomness,
+    hashes: OwnerHashes,
+    levels: NDArray[np.intp] | None,
+) -> Shards:
+    """Return the rows of each teacher, of some rows of a part."""
+    n_rows = len(hashes(hash_key(randomness.partition())))
+    return assignment.assign(HashedRows(n_rows=n_rows, levels=levels, hashes=hashes), randomness)
 
 
 def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:

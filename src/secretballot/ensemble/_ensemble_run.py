@@ -21,18 +21,20 @@ from secretballot.ensemble._ensemble_data import (
     FitFacts,
     choose_assignment,
     prepare_parties,
+    prepare_parts,
     prepare_rows,
 )
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._labelling import Labelling, count_is_private
 from secretballot.ensemble._learners import check_parameters, is_parties
 from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._shards import ShardRows
+from secretballot.ensemble._stored_teachers import StoredTeachers, train_and_store
 from secretballot.ensemble._target import declared_target
-from secretballot.ensemble._teachers import train_teachers, training_template
+from secretballot.ensemble._teachers import train_batch, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import expected_survival
 from secretballot.ensemble.individual import Assignment
-from secretballot.ensemble.parts import StoredTeachers, prepare_parts
 from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.ledger._budget import Scope
 from secretballot.measures._fit_price import FitPrice, price_of_fits
@@ -41,10 +43,9 @@ from secretballot.mechanisms._counting import Counting
 from secretballot.tables._fit_checks import check_copy
 from secretballot.tables._frames import columns_of, container_kind, public_table
 from secretballot.tables._levels import Levels
-from secretballot.tables._people import People
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import public_rows
-from secretballot.tables._public_rows_check import PublicRowsCheck, cells_outside, people_outside
+from secretballot.tables._public_rows_check import PublicRowsCheck
 from secretballot.tables._randomness import Randomness
 from secretballot.tables._row_schema import warn_misfits
 from secretballot.tables._table_checks import warn_copied_target
@@ -105,18 +106,17 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
     elif isinstance(arguments.X, PrivateParts):
         data = prepare_parts(ensemble, arguments, randomness)
     else:
-        data = prepare_rows(ensemble, arguments)
+        data = prepare_rows(ensemble, arguments, randomness)
     try:
-        _run(ensemble, fitted, arguments, data, randomness, is_copy)
+        _run(ensemble, fitted, data, randomness, is_copy)
     finally:
-        if data.parts is not None:
-            data.parts.close()
+        if data.rows is not None:
+            data.rows.close()
 
 
 def _run(
     ensemble: PrivateTeacherEnsemble,
     fitted: EnsembleFit,
-    arguments: FitArguments,
     data: EnsembleData,
     randomness: Randomness,
     is_copy: bool,
@@ -151,7 +151,7 @@ def _run(
         assert accountant is not None
         fitted.public_rows_check = check.release_count(
             accountant,
-            partial(_totals_outside, ensemble, arguments, data),
+            partial(_people_outside, ensemble, data),
             scope=labelling.scope,
             random_state=labelling.randomness.noise(check.NOISE_INDEX),
             note=data.facts.ledger_note,
@@ -208,16 +208,11 @@ def _public_rows_check(
     )
 
 
-def _totals_outside(
-    ensemble: PrivateTeacherEnsemble, arguments: FitArguments, data: EnsembleData
-) -> dict[Hashable, float]:
-    if data.parts is not None:
-        return data.parts.totals_outside(data.X_public, ensemble.categories)
-    X, accountant = arguments.X, ensemble._check_accountant()
-    assert X is not None
-    assert not isinstance(X, PrivateParts)
-    people = People.from_owners(accountant, arguments.owners, _num_samples(X))
-    return people_outside(people, cells_outside(X, data.X_public, ensemble.categories))
+def _people_outside(ensemble: PrivateTeacherEnsemble, data: EnsembleData) -> dict[Hashable, float]:
+    """Count the people whose cells are outside of the public ones, by column."""
+    assert data.rows is not None
+    outside = partial(ShardRows.outside, X_public=data.X_public, categories=ensemble.categories)
+    return data.rows.count(outside)
 
 
 def _train(
@@ -233,32 +228,32 @@ def _train(
     if data.parties is not None:
         fitted.teachers = data.parties
         votes = ask(data.parties, data.X_public, classes, counting, n_jobs)
-    elif data.parts is not None:
-        template = training_template(cast("Learner", ensemble.estimator))
-        stored = StoredTeachers.in_folder_of(data.parts.buckets, data.facts.assignment.groups)
-        fitted.teachers = stored
-        votes = data.parts.train(
-            template,
-            stored.groups,
-            classes,
-            randomness,
-            data.X_public,
-            counting,
-            stored.folder.path,
-        )
     else:
-        template = training_template(cast("Learner", ensemble.estimator))
-        votes = train_teachers(template, data, randomness, counting, n_jobs)
+        assert data.rows is not None
+        groups = data.facts.assignment.groups
+        train = partial(
+            train_batch,
+            estimator=training_template(cast("Learner", ensemble.estimator)),
+            classes=classes,
+            X_public=data.X_public,
+            counting=counting,
+        )
+        if data.rows.buckets is not None:
+            stored = StoredTeachers.in_folder_of(data.rows.buckets, groups)
+            fitted.teachers = stored
+            train = partial(train_and_store, train=train, folder=stored.folder.path)
+        shard = partial(ShardRows.shard, groups=groups, randomness=randomness)
+        votes = data.rows.by_teacher(shard, train, len(groups), n_jobs)
     tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
     facts = data.facts
     by_row = facts.split_by == "row" and facts.n_people is not None
     tally.failures.check_any_success(
         multilabel=data.target.multilabel,
-        X=data.X_public if data.X_public is not None else data.X,
+        X=data.X_public if data.X_public is not None else data.table,
         public=data.X_public is not None,
         n_rows=facts.assignment.rows_per_teacher(facts.n_people or 0) if by_row else None,
     )
-    if data.parties is None and data.parts is None:
+    if data.parties is None and not data.is_in_parts:
         fitted.teachers = [tally.trained[number] for number in sorted(tally.trained)]
     return tally
 

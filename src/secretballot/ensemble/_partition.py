@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from secretballot._base._owner_hash import KEY_SIZE
-from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.tables._exchange import OwnerHashes
-from secretballot.tables._owners import Owners
 
 Assignment = NDArray[np.intp]
 Shards = list[NDArray[np.intp]]
@@ -39,35 +37,28 @@ class SplitRows(ABC):
 
 
 @dataclass(frozen=True)
-class OwnedRows(SplitRows):
-    """Rows in memory and, where they are split by owner, the owner of each row."""
-
-    owners: ArrayLike | None = None
+class NumberedRows(SplitRows):
+    """Rows in memory that are split by position."""
 
     def split(
         self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
     ) -> Shards:
         positions = np.arange(self.n_rows) if rows is None else rows
-        if self.owners is None:
-            teachers = partition_rows(len(positions), n_teachers, stream)
-        else:
-            owners = self.owners if rows is None else _safe_indexing(self.owners, rows)
-            teachers = partition_owners(owners, n_teachers, stream)
-        return _shards(positions, teachers, n_teachers)
+        return _shards(positions, partition_rows(len(positions), n_teachers, stream), n_teachers)
 
     def spread(
         self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
     ) -> Shards:
-        if self.owners is None:
-            rows, teachers = spread_rows(copies, n_teachers, stream)
-            return _shards(rows, teachers, n_teachers)
-        read = Owners.read(self.owners, self.n_rows)
-        return _spread_owners(read.hashes, read.of_row, copies, n_teachers, stream)
+        rows, teachers = spread_rows(copies, n_teachers, stream)
+        return _shards(rows, teachers, n_teachers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HashedRows(SplitRows):
-    """Rows of a part, whose owners are known by their hashes."""
+    """Rows that are split by a keyed hash of their owner's id.
+
+    The rank of an id among the others would not do: a changed id would shift all later owners.
+    """
 
     hashes: OwnerHashes  # function from a key to the hash of each row's owner
 
@@ -81,7 +72,20 @@ class HashedRows(SplitRows):
     def spread(
         self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
     ) -> Shards:
-        return _spread_owners(self.hashes, np.arange(self.n_rows), copies, n_teachers, stream)
+        """Rows of an owner have the same teachers, one a copy."""
+        chosen = np.full((self.n_rows, copies.max(initial=0)), -1)
+        n_chosen = np.zeros(self.n_rows, dtype=np.intp)
+        searching, attempt = np.flatnonzero(copies), 0
+        while len(searching):
+            hashes = self.hashes(hash_key(stream, attempt))
+            teachers = teachers_of_hashes(hashes, n_teachers)[searching]
+            is_new = (chosen[searching] != teachers[:, None]).all(axis=1)
+            found = searching[is_new]
+            chosen[found, n_chosen[found]] = teachers[is_new]
+            n_chosen[found] += 1
+            searching, attempt = np.flatnonzero(n_chosen < copies), attempt + 1
+        rows, places = np.nonzero(chosen >= 0)
+        return _shards(rows, chosen[rows, places], n_teachers)
 
 
 def _shards(rows: NDArray[np.intp], teachers: Assignment, n_teachers: int) -> Shards:
@@ -103,18 +107,6 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
             "lower n_teachers."
         )
     return np.random.default_rng(stream).permutation(np.arange(n_rows) % n_teachers)
-
-
-def partition_owners(
-    owners: ArrayLike, n_teachers: int, stream: np.random.SeedSequence
-) -> Assignment:
-    """Assign each row to a teacher by a keyed hash of its owner's id.
-
-    The rank of an id among the others would not do: a changed id would shift all later owners.
-    """
-    read = Owners.read(owners, _num_samples(owners))
-    check_n_teachers(n_teachers, len(read.ids), f"n_samples={len(read.of_row)}")
-    return teachers_of_hashes(read.hashes(hash_key(stream)), n_teachers)[read.of_row]
 
 
 def check_n_teachers(n_teachers: int, n_owners: int, size: str) -> None:
@@ -163,28 +155,3 @@ def spread_rows(
         teachers.append(((seat[:, None] + offsets[seat // n_teachers]) % n_teachers).ravel())
         next_seat = int(seat[-1] + 1) % n_teachers
     return np.concatenate(rows), np.concatenate(teachers)
-
-
-def _spread_owners(
-    hashes: OwnerHashes,
-    owner_of_row: NDArray[np.intp],
-    copies: NDArray[np.intp],
-    n_teachers: int,
-    stream: np.random.SeedSequence,
-) -> Shards:
-    """Return the rows of each teacher; rows of an owner have the same teachers, one a copy."""
-    n_owners = int(owner_of_row.max(initial=-1)) + 1
-    n_copies, n_chosen = np.zeros(n_owners, dtype=np.intp), np.zeros(n_owners, dtype=np.intp)
-    n_copies[owner_of_row] = copies
-    chosen = np.full((n_owners, n_copies.max(initial=0)), -1)
-    searching, attempt = np.flatnonzero(n_copies), 0
-    while len(searching):
-        teachers = teachers_of_hashes(hashes(hash_key(stream, attempt)), n_teachers)[searching]
-        is_new = (chosen[searching] != teachers[:, None]).all(axis=1)
-        owners = searching[is_new]
-        chosen[owners, n_chosen[owners]] = teachers[is_new]
-        n_chosen[owners] += 1
-        searching, attempt = np.flatnonzero(n_chosen < n_copies), attempt + 1
-    of_row = chosen[owner_of_row]
-    rows, places = np.nonzero(of_row >= 0)
-    return _shards(rows, of_row[rows, places], n_teachers)

@@ -34,8 +34,8 @@ from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import NO_STUDENT, UNFITTED, PrivateChoice, StudentMethods
 from secretballot.ledger._budget import Scope
-from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
 from secretballot.measures._fit_price import FitPrice, FitPriceMethods
+from secretballot.measures._score_methods import ClassifierScoreMethods
 from secretballot.mechanisms._base import Mechanism
 from secretballot.reports._budget_report import BudgetReportMixin, explained_interrupts, short_text
 from secretballot.tables._fit_checks import CopiedMixin, refuse_arguments

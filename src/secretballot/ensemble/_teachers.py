@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import clone
 
 from secretballot._base._errors import warn
-from secretballot._base._sklearn_compat import _safe_indexing, drop_callbacks
+from secretballot._base._sklearn_compat import drop_callbacks
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows, Teacher
 from secretballot.ensemble._label_model import fit_classes, fit_labels
 from secretballot.ensemble._target import as_target
@@ -20,17 +18,10 @@ from secretballot.ensemble._teacher_ballots import ConstantTeacher, error_text
 from secretballot.ensemble._votes import (
     BatchVotes,
     TeacherWarnings,
-    batches,
     count_by_group,
-    run_tasks,
 )
 from secretballot.mechanisms._counting import Counting
-from secretballot.tables._randomness import Randomness
-from secretballot.tables._row_independence import copy_rows
 from secretballot.tables._rowwise import private_copies
-
-if TYPE_CHECKING:
-    from secretballot.ensemble._ensemble_data import EnsembleData
 
 
 class Shard(NamedTuple):
@@ -84,8 +75,8 @@ def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher
 
 
 def train_batch(
-    estimator: Learner,
     shards: list[Shard],
+    estimator: Learner,
     classes: Classes,
     X_public: Rows | None,
     counting: Counting,
@@ -98,46 +89,6 @@ def train_batch(
     return count_by_group(
         teachers, groups, X_public, classes, counting, trained=True, caught=caught
     )
-
-
-def train_teachers(
-    estimator: Learner,
-    data: EnsembleData,
-    randomness: Randomness,
-    counting: Counting,
-    n_jobs: int | None,
-) -> Iterator[BatchVotes]:
-    """Train all teachers in batches; a worker gets the rows of its shards only."""
-    rows_of, groups, classes = (
-        data.shards(randomness),
-        data.facts.assignment.groups,
-        data.target.classes,
-    )
-    tasks = (
-        (
-            estimator,
-            [
-                Shard(
-                    number,
-                    groups[number],
-                    copy_rows(_safe_indexing(data.X, rows_of[number])),
-                    _shard_labels(data.y, rows_of[number]),
-                    randomness.teacher(number),
-                )
-                for number in batch
-            ],
-            classes,
-            data.X_public,
-            counting,
-        )
-        for batch in batches(len(rows_of), n_jobs)
-    )
-    return run_tasks(train_batch, tasks, n_jobs=n_jobs)
-
-
-def _shard_labels(y: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Return the labels of one shard; sparse ones are made dense only here."""
-    return y[rows].toarray().astype(np.int64) if issparse(y) else y[rows]
 
 
 def training_template(estimator: Learner) -> Learner:

@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._view import visible
@@ -19,6 +16,7 @@ from secretballot.costs._groups import EVERYONE
 from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._teacher_ballots import Failures, ballots, training_failure
 from secretballot.mechanisms._counting import Counting
+from secretballot.tables._tasks import batches, run_tasks
 
 Votes = NDArray[Any]
 GroupVotes = dict[str, Votes]
@@ -153,24 +151,3 @@ def ask(
         for batch in batches(len(teachers), n_jobs)
     )
     return run_tasks(count_by_group, tasks, n_jobs=n_jobs)
-
-
-def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
-    """Divide the teachers into batches: few, as each is sent the public rows, but of like size."""
-    workers = effective_n_jobs(n_jobs)
-    size = 1 if workers == 1 else max(1, n_teachers // (16 * workers))
-    return [range(start, min(start + size, n_teachers)) for start in range(0, n_teachers, size)]
-
-
-def run_tasks(
-    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, n_jobs: int | None
-) -> Iterator[Any]:
-    """Yield the results of ``function(*task)`` in the order in which they arrive.
-
-    Workers are processes, unless the caller configures joblib otherwise: scikit-learn sets warning
-    filters anew for every task, also inside of forests, and threads share these filters.
-    """
-    backend, _ = get_active_backend()
-    as_generator = getattr(backend, "supports_return_generator", False)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_generator else "list")
-    return iter(parallel(delayed(function)(*task) for task in tasks))

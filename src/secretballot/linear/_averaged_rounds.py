@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,7 +14,7 @@ from scipy.special import softmax
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._design import Design, Floats
 from secretballot.linear._posterior import Groups, Posterior
-from secretballot.linear._private_sums import Residuals
+from secretballot.linear._private_sums import Residuals, RowSums
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import FittedRounds, RoundPlan
 from secretballot.linear._synthetic_rows import release_first_round
@@ -188,7 +189,7 @@ class AveragedRounds:
     def __init__(self, plan: RoundPlan, response: ClippedResponse) -> None:
         features, start = plan.features, response.first_scores
         self.plan, self.response = plan, response
-        self._noise = response.clipping_norm * plan.noise(features.norm) / plan.rows.total
+        self._noise = response.clipping_norm * plan.noise(features.norm) / plan.total
         first, self._counts, self._reference = release_first_round(
             plan, response.scaled_residuals, start
         )
@@ -227,7 +228,7 @@ class AveragedRounds:
         After few steps coefficients are far from their end. So a Newton step by the mean of all
         released sums, damped by its noise, is added to the mean of the coefficients.
         """
-        scale = self.response.clipping_norm / self.plan.rows.total
+        scale = self.response.clipping_norm / self.plan.total
         coefficients = np.mean(self._coefficients_at_release, axis=0)
         slopes, _ = self.response.moments(self._reference, self._limits, coefficients)
         noise = self._noise / np.sqrt(self.n_done) * self.plan.features.norm
@@ -236,7 +237,9 @@ class AveragedRounds:
         mean -= mean.mean(axis=1, keepdims=True)
         inverse_slopes = 1 / (self.response.inverse_slope * slopes)
         coefficients[1:] += inverse_slopes * (self._axes @ (self._axes.T @ mean / damped))
-        return self.plan.rows.right_sum(coefficients, self.plan.features.norm)
+        norm = self.plan.features.norm
+        right_sum = partial(RowSums.right_sum, coefficients=coefficients, norm=norm)
+        return self.plan.rows.sum(right_sum)
 
     def finish(self, n_rounds: int) -> FittedRounds:
         """Take the remaining steps of `n_rounds` in total, and compute the posterior."""
@@ -262,14 +265,17 @@ class AveragedRounds:
 
     def _take_step(self) -> None:
         """Move the coefficients along one released mean; the first was released before."""
-        rows, response = self.plan.rows, self.response
+        response, norm = self.response, self.plan.features.norm
         if self._rates:
-            sums = rows.residual_sums(
-                self._coefficients, self.plan.features.norm, response.scaled_residuals
+            residual_sums = partial(
+                RowSums.residual_sums,
+                coefficients=self._coefficients,
+                norm=norm,
+                residuals=response.scaled_residuals,
             )
-            self._released.append(self.plan.noisy_sums(sums, self.plan.features.norm))
+            self._released.append(self.plan.noisy_sums(self.plan.rows.sum(residual_sums), norm))
         self._coefficients_at_release.append(self._coefficients.copy())
-        scale = response.clipping_norm / rows.total
+        scale = response.clipping_norm / self.plan.total
         mean, slope = response.corrected(
             scale * self._released[-1], self._reference, self._limits, self._coefficients
         )
@@ -291,7 +297,7 @@ class AveragedRounds:
     def _errors(self, coefficients: Floats, responses: Floats) -> Floats:
         """Compute the variances of the mean coefficients along the axes: (n_axes, n_outputs)."""
         _, squares = self.response.moments(self._reference, self._limits, coefficients)
-        sampling = self.response.inverse_slope * self._scales / self.plan.rows.total
+        sampling = self.response.inverse_slope * self._scales / self.plan.total
         noise = self._noise**2 * (responses**2).sum(axis=1)
         return np.asarray((noise + np.outer(squares, sampling) * responses.sum(axis=1) ** 2).T)
 
@@ -302,7 +308,7 @@ class AveragedRounds:
         shares = self._scales / (self._scales + least)
         along_axes = self._axes.T @ (self._precision @ coefficients[1:])
         direction = self._axes @ (shares[:, None] * along_axes)
-        scale = self.response.clipping_norm / self.plan.rows.total
+        scale = self.response.clipping_norm / self.plan.total
         products = [scale * (direction * sums).sum() for sums in self._released[first:]]
         # The coefficients contain the noise of the rounds, so their product with it is not 0 on
         # average. It is centred over the classes.

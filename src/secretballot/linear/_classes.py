@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from secretballot.linear._averaged_rounds import (
 from secretballot.linear._design import Floats
 from secretballot.linear._pair_rounds import release_pairs
 from secretballot.linear._posterior import Posterior, ReleasedRound, fit_posterior
-from secretballot.linear._private_sums import Residuals, Targets
+from secretballot.linear._private_sums import Residuals, RowSums, Targets, add_cells
 from secretballot.linear._reference_rows import ReferenceRows, probabilities
 from secretballot.linear._response import ClassifierResponse, FittedRounds, RivalPlan, RoundPlan
 from secretballot.linear._synthetic_rows import release_first_round
@@ -188,14 +189,14 @@ def _factors(p: Floats, limits: Floats) -> Floats:
 def run_class_rounds(plan: RoundPlan) -> FittedRounds:
     """Release residuals of two classes, each at the last posterior; search pairs half-way."""
     rows, features = plan.rows, plan.features
-    noise = plan.noise(features.norm) / rows.total
+    noise = plan.noise(features.norm) / plan.total
     posterior = Posterior.initial(features.n_features, 1, len(features.groups))
     clipped = class_residuals(2, residual_gains)
     noisy, counts, reference = release_first_round(plan, clipped, np.zeros(1))
     released, rounds = [noisy], []
     for n_done in range(1, plan.n_rounds + 1):
         p = reference.probabilities(posterior.coefficients)
-        rounds.append(ReleasedRound(released[-1][:, 0] / rows.total, p, residual_gains(p), noise))
+        rounds.append(ReleasedRound(released[-1][:, 0] / plan.total, p, residual_gains(p), noise))
         posterior = fit_posterior(rounds, reference, features.groups, posterior, plan.n_people)
         if n_done == plan.n_rounds:
             break
@@ -213,14 +214,19 @@ def run_class_rounds(plan: RoundPlan) -> FittedRounds:
             if paired is not None:
                 features, rows, reference = (
                     paired,
-                    rows.with_cells(paired),
+                    add_cells(rows, paired),
                     reference.with_cells(paired),
                 )
-                noise = plan.noise(paired.norm) / rows.total
+                noise = plan.noise(paired.norm) / plan.total
                 sizes = [pair.n_cells for pair in paired.pairs]
                 posterior = posterior.padded(sizes)
-        sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
-        released.append(plan.noisy_sums(sums, features.norm))
+        residual_sums = partial(
+            RowSums.residual_sums,
+            coefficients=posterior.coefficients,
+            norm=features.norm,
+            residuals=clipped,
+        )
+        released.append(plan.noisy_sums(rows.sum(residual_sums), features.norm))
     return FittedRounds(posterior, released, features, reference=reference, counts=counts)
 
 

@@ -31,7 +31,8 @@ from secretballot.linear._fit_warnings import (
     warn_flattened,
 )
 from secretballot.linear._posterior import monotone_posterior
-from secretballot.linear._private_sums import PrivateSums
+from secretballot.linear._private_sums import RowSums
+from secretballot.linear._read_rows import vector_rows
 from secretballot.linear._response import (
     FittedRounds,
     Response,
@@ -45,10 +46,11 @@ from secretballot.tables._fit_checks import warn_settings
 from secretballot.tables._frames import column_names, columns_of
 from secretballot.tables._known_cells import CellCheck
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import PrivateRows
 from secretballot.tables._public_data import PublicData, public_rows
 from secretballot.tables._public_rows_check import PublicRowsCheck
 from secretballot.tables._randomness import Randomness
-from secretballot.tables._row_schema import RowSchema
+from secretballot.tables._row_schema import RowSchema, warn_misfits
 from secretballot.tables._table_checks import warn_copied_target
 from secretballot.tables._undisturbed import one_blas_thread
 
@@ -101,7 +103,7 @@ def run_fit(
         size = _checked_size(settings, data, randomness)
         plan = plan_fit(settings, columns, population, response, size, data.directions)
         _warn_slow(settings, data, plan.features)
-        rows, rival_rows = _private_rows(data, plan)
+        rows, misfits, rival_rows = _private_rows(data, plan)
         progress = begin()  # callbacks that fail do so before anything is paid
         with paid_run(
             settings.accountant,
@@ -114,7 +116,7 @@ def run_fit(
             features = plan.features
             if plan.grid is not None:
                 features = _placed_features(data, plan, size, run)
-                rows = data.private.rows(features)
+                rows, misfits = vector_rows(data.private, features)
             n_vectors = sum(
                 release.n_rows for release in plan.releases if release.name in ("sums", "pairs")
             )
@@ -123,7 +125,7 @@ def run_fit(
                 rounds = _rounds(data, plan, features, rows, rival_rows, _releasing(run, task))
                 fitted = response.run_rounds(rounds)
         progress.end()
-        data.private.warn_misfits(data.response.target_bounds)
+        warn_misfits(misfits, data.response.target_bounds)
         return _result(settings, data, plan, size, rounds, fitted, check, arguments.y)
     finally:
         data.private.close()
@@ -158,14 +160,20 @@ def _warn_slow(settings: Settings, data: FitInput, features: FeatureMap) -> None
         features.calls.warn_slow(data.population.n_units if is_rows else None)
 
 
-def _private_rows(data: FitInput, plan: FitPlan) -> tuple[PrivateSums | None, PrivateSums | None]:
-    """Read all private cells before anything is paid; return the rows whose features are known."""
-    rows = None
+def _private_rows(
+    data: FitInput, plan: FitPlan
+) -> tuple[PrivateRows[RowSums] | None, dict[Hashable, float], PrivateRows[RowSums] | None]:
+    """Read all private cells before anything is paid; return the rows whose features are known.
+
+    Between those of the plan and of its rival are the shares of misfits, by column. Before bins are
+    placed, the sums of another release read all cells.
+    """
+    rows, misfits, rival_rows = None, dict[Hashable, float](), None
     if plan.grid is None:
-        rows = data.private.rows(plan.features)
-    else:
-        data.private.check_cells(plan.features)
-    return rows, None if plan.rival is None else data.private.rows(plan.rival)
+        rows, misfits = vector_rows(data.private, plan.features)
+    if plan.rival is not None:
+        rival_rows, _ = vector_rows(data.private, plan.rival)
+    return rows, misfits, rival_rows
 
 
 def _note(settings: Settings, data: FitInput, plan: FitPlan) -> dict[str, object]:
@@ -197,13 +205,9 @@ def _people_outside(
     categories = columns.categories
     if X_public is None:
         bounds = columns.bounds
-        return data.private.totals(
-            lambda rows: rows.totals_undeclared(bounds, categories, response)
-        )
-    shown = public_rows(X_public, None)
-    if columns.choice.is_named:
-        shown = columns.choice.select(shown, "X_public")
-    return data.private.totals(lambda rows: rows.totals_outside(shown, categories, response))
+        return data.private.count(lambda rows: rows.undeclared(bounds, categories, response))
+    shown = columns.choice.select(public_rows(X_public, None), "X_public")
+    return data.private.count(lambda rows: rows.outside(shown, categories, response))
 
 
 def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> AdditiveBins:
@@ -213,7 +217,8 @@ def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> 
     n_people = math.ceil(data.population.total)
     mechanism = plan.releases["quantiles"].mechanism
     assert isinstance(mechanism, VectorSum)
-    released = run.release("quantiles", data.private.rank_sums(grid, n_people))
+    sums = data.private.sum(lambda rows: rows.rank_sums(grid, n_people))
+    released = run.release("quantiles", sums)
     ranks = grid.ranks(released, mechanism.sigma, n_people)
     placed = placed_bins(grid.names, ranks, size.n_bins)
     is_smooth = data.response.is_smooth
@@ -237,14 +242,15 @@ def _rounds(
     data: FitInput,
     plan: FitPlan,
     features: FeatureMap,
-    rows: PrivateSums | None,
-    rival_rows: PrivateSums | None,
+    rows: PrivateRows[RowSums] | None,
+    rival_rows: PrivateRows[RowSums] | None,
     release: Callable[[str, Floats], Floats],
 ) -> RoundPlan:
     assert rows is not None
     pairs = plan.releases["pairs"].mechanism if plan.n_pairs else None
     rounds = RoundPlan(
         rows,
+        data.population.total,
         features,
         public_features(data.columns, features),
         release,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from secretballot._base._errors import TEXT_ERROR
-from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import (
@@ -25,10 +23,9 @@ from secretballot.linear._column_reading import (
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._design import FeatureMap
 from secretballot.linear._fit_columns import FitColumns, read_directions
-from secretballot.linear._private_source import PartSource, PrivateSource, RowReader, TableSource
+from secretballot.linear._read_rows import ReadRows, RowReader
 from secretballot.linear._response import Response
 from secretballot.linear._settings import Settings
-from secretballot.tables._buckets import Buckets
 from secretballot.tables._declared_columns import check_readable_numbers
 from secretballot.tables._frames import (
     as_table,
@@ -39,9 +36,10 @@ from secretballot.tables._frames import (
     dense_columns,
     row_shape,
 )
-from secretballot.tables._levels import Levels, check_levels, level_names
+from secretballot.tables._levels import Levels, check_levels
 from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import Chunk, PrivateRows
 from secretballot.tables._public_data import (
     PublicData,
     check_no_shared_rows,
@@ -102,7 +100,7 @@ class Population:
 class FitInput:
     """Checked input of one fit; lives as long as the fit."""
 
-    private: PrivateSource
+    private: PrivateRows[ReadRows]
     columns: FitColumns
     population: Population
     response: Response
@@ -140,9 +138,6 @@ def read_tables(
     response, targets = settings.answer.read(y, n_rows)
     people = People.from_owners(accountant, owners, n_rows)
     levels = None if budgets is None else check_levels(budgets, n_rows, owners, accountant)
-    population, shares = Population.of(people.n, levels), people.weights
-    if levels is not None:
-        shares = shares * levels.weights[levels.of_row]
     pool = None if X_public is None else validate(public_rows(X_public, X), "X_public")
     is_by_name = False
     if pool is not None and settings.columns is not None:
@@ -165,31 +160,24 @@ def read_tables(
         if is_by_name and n_given != {(choice.n_columns,)} and not private_pool:
             check_no_shared_rows(shown, table)  # whole rows could not be compared
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
-    X_selected = table
-    table, misfits = columns.schema.read(X_selected)
-    if not choice.is_named:
-        misfits = {columns.names[int(str(place))]: rows for place, rows in misfits.items()}
-    if pool is not None:
         warn_columns(public_readings(columns.given, columns.categories))
-    given_rows = X if pool is not None else X_selected
-    private = TableSource(
-        X=choice.select(given_rows) if choice.is_named else given_rows,
-        table=table,
-        names=columns.names,
-        misfits={**misfits, **response.misfits(targets)},
-        targets=targets,
-        people=people,
-        shares=shares,
-        total=population.total,
-    )
-    _check_declared(columns, private)
-    return FitInput(
-        private,
-        columns.named_like(X_selected),
-        population,
-        response,
-        read_directions(settings, response, choice),
-    )
+    directions = read_directions(settings, response, choice)
+    private = PrivateRows.of_table(table, targets, people, levels)
+    data = _input(private, columns, response, directions)
+    _check_declared(columns, data.private.load(0))
+    return replace(data, columns=columns.named_like(table))
+
+
+def _input(
+    rows: PrivateRows[Chunk],
+    columns: FitColumns,
+    response: Response,
+    directions: NDArray[np.int8],
+) -> FitInput:
+    population = Population.of(rows.n_people, rows.levels)
+    weights = np.ones(1) if rows.levels is None else rows.levels.weights
+    reader = RowReader(columns.schema, columns.choice, response, population.total, weights)
+    return FitInput(rows.read(reader.read), columns, population, response, directions)
 
 
 def private_table(X: ArrayLike) -> ArrayLike:
@@ -221,12 +209,12 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
         )
 
 
-def _check_declared(columns: FitColumns, private: TableSource) -> None:
+def _check_declared(columns: FitColumns, rows: ReadRows) -> None:
     """Refuse columns that can't be read; warn of bounds that are private extremes."""
-    read = private.cells_read()
+    read = rows.cells_read()
     warn_private_extremes("bounds", columns.bounds, read)
     if columns.X_public is None:
-        check_readable_numbers(private.cells(), read, columns.bounds)
+        check_readable_numbers(rows.cells(), read, columns.bounds)
 
 
 def check_public_table(
@@ -300,20 +288,5 @@ def read_parts(
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
         warn_columns(public_readings(columns.given, columns.categories))
     directions = read_directions(settings, response, choice)
-    names_of_levels = () if X.budgets is None else level_names(accountant)
-    key = secrets.token_bytes(KEY_SIZE)
-    buckets = Buckets.of(X, [*texts, *X.targets], key, levels=names_of_levels)
-    levels = None
-    if names_of_levels:
-        try:
-            counts = buckets.count_levels()
-            levels = Levels.of_people(counts, accountant, np.empty(0, dtype=np.intp))
-        except ValueError:
-            buckets.delete()
-            raise
-    population = Population.of(buckets.n_owners, levels)
-    weights = np.ones(1) if levels is None else levels.weights
-    reader = RowReader(
-        columns.schema, choice, response, X.y, buckets.n_owners, population.total, weights
-    )
-    return FitInput(PartSource(buckets, reader), columns, population, response, directions)
+    rows = PrivateRows.of_parts(X, texts, X.y, levels=accountant)
+    return _input(rows, columns, response, directions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from secretballot.linear._additive_bins import AdditiveBins, PairedBins
 from secretballot.linear._design import Floats
 from secretballot.linear._pair_rounds import release_pairs
 from secretballot.linear._posterior import Posterior, ReleasedRound, fit_posterior, number_link
-from secretballot.linear._private_sums import BinnedResiduals, Targets
+from secretballot.linear._private_sums import BinnedResiduals, RowSums, Targets, add_cells
 from secretballot.linear._reference_rows import FeatureMeans, ReferenceRows, dense_reference_rows
 from secretballot.linear._residual_histogram import (
     FIRST_VOTE_LENGTH,
@@ -121,14 +122,11 @@ class NumberRounds:
         self, coefficients: Floats, scale: float
     ) -> tuple[NumberRound, ResidualHistogram, Floats]:
         """Release residuals: their means, histogram, and sums in units of the target."""
-        rows, features = self.plan.rows, self.plan.features
-        sums, counts = rows.counted_sums(
-            coefficients, features.norm, clipped_residuals(scale), N_BINS
-        )
+        features = self.plan.features
         vote = vote_length(features.norm, VOTE_LENGTH)
-        sums_and_votes = np.concatenate([sums[:, 0], vote * counts])
+        sums_and_votes = self._sums_and_votes(coefficients, scale, vote)
         noisy = self.plan.noisy_sums(sums_and_votes, features.norm)
-        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, self.plan.total, scale)
         return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
 
     def ask_first(
@@ -139,23 +137,36 @@ class NumberRounds:
         Means of features are released too, as for classes, with a shorter vote. Means of dense
         features are not.
         """
-        rows, features = self.plan.rows, self.plan.features
-        public = self.plan.public
+        features, public = self.plan.features, self.plan.public
         start = np.zeros((1 + features.n_features, 1))
         if not isinstance(features, AdditiveBins):
             assert isinstance(public, np.ndarray)
             return *self.ask(start, 1.0), dense_reference_rows(public), None
-        sums, counts = rows.counted_sums(start, features.norm, clipped_residuals(1.0), N_BINS)
         vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
-        vectors = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
-        noisy = self.plan.noisy_sums(np.concatenate(vectors), features.norm)
-        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
+        sums_and_votes = self._sums_and_votes(start, 1.0, vote)
+        counts = self.plan.rows.sum(partial(RowSums.feature_sums, norm=features.norm))[:, 0]
+        vectors = np.concatenate([sums_and_votes[:-N_BINS], counts, sums_and_votes[-N_BINS:]])
+        noisy = self.plan.noisy_sums(vectors, features.norm)
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, self.plan.total, 1.0)
         first = self._round(noisy, start, histogram)
-        means = noisy[features.n_features : -N_BINS] / rows.total
+        means = noisy[features.n_features : -N_BINS] / self.plan.total
         reference = copula_reference_rows(self.plan, first.mean[:, None], means)
         released = noisy[: features.n_features, None]
-        noise = self.plan.noise(features.norm) / rows.total
+        noise = self.plan.noise(features.norm) / self.plan.total
         return first, histogram, released, reference, FeatureMeans(means, noise, features.places)
+
+    def _sums_and_votes(self, coefficients: Floats, scale: float, vote: float) -> Floats:
+        """Sum residuals over the rows, and their votes for the bins of the histogram."""
+        counted_sums = partial(
+            RowSums.counted_sums,
+            coefficients=coefficients,
+            norm=self.plan.features.norm,
+            residuals=clipped_residuals(scale),
+            n_bins=N_BINS,
+        )
+        sums = self.plan.rows.sum(counted_sums)
+        sums[-N_BINS:] *= vote
+        return sums
 
     def ask_pairs(
         self,
@@ -184,7 +195,7 @@ class NumberRounds:
 
     def add_pairs(self, paired: PairedBins) -> None:
         plan = self.plan
-        self.plan = replace(plan, features=paired, rows=plan.rows.with_cells(paired))
+        self.plan = replace(plan, features=paired, rows=add_cells(plan.rows, paired))
 
     def loss(self, signal: float) -> Callable[[float, float, float, float], float]:
         """Return the expected error of predictions as a function of the scale of a round.
@@ -193,7 +204,7 @@ class NumberRounds:
         between the centre of clipped residuals and their mean. `signal` is the target's variance.
         """
         plan = self.plan
-        noise = plan.noise(plan.features.norm) / plan.rows.total
+        noise = plan.noise(plan.features.norm) / plan.total
         # Columns of a row, and the mean square of a feature.
         n_terms, mass = plan.features.norm**2, plan.features.norm**2 / plan.features.n_features
 
@@ -207,7 +218,7 @@ class NumberRounds:
     def _round(
         self, noisy: Floats, coefficients: Floats, histogram: ResidualHistogram
     ) -> NumberRound:
-        factor = histogram.scale / self.plan.rows.total
+        factor = histogram.scale / self.plan.total
         return NumberRound(
             mean=factor * noisy[: self.plan.features.n_features],
             coefficients=coefficients[:, 0],
@@ -331,7 +342,7 @@ def run_number_rounds(plan: RoundPlan) -> FittedRounds:
     change = posterior.coefficients[:, 0] - done[-1].coefficients
     moved = float(reference.weights @ reference.scores(change))
     histogram = replace(histogram, moved=moved)
-    counts = None if means is None else plan.rows.total * means.values
+    counts = None if means is None else plan.total * means.values
     return FittedRounds(
         posterior,
         released,

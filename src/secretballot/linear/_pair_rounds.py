@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.stats import chi2
 
 from secretballot.linear._additive_bins import AdditiveBins, ColumnPair, PairedBins
 from secretballot.linear._design import Floats
-from secretballot.linear._private_sums import Residuals
+from secretballot.linear._private_sums import Residuals, RowSums
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._response import RoundPlan
 
@@ -100,11 +101,18 @@ def release_pairs(
         [group + start for group, start in zip(groups, starts[:-1], strict=True)]
     )
     pairs = list(itertools.combinations(range(len(places)), 2))
-    sums = plan.rows.pair_sums(coefficients, features.norm, residuals, merge)
+    pair_sums = partial(
+        RowSums.pair_sums,
+        coefficients=coefficients,
+        norm=features.norm,
+        residuals=residuals,
+        merge=merge,
+    )
+    sums = plan.rows.sum(pair_sums)
     cells = np.concatenate([sums[places[i], places[j]].ravel() for i, j in pairs])
     radius = float(np.sqrt(len(pairs)))
-    released = plan.noisy_sums(cells, radius, "pairs") / plan.rows.total
-    noise = plan.pair_noise(radius) / plan.rows.total
+    released = plan.noisy_sums(cells, radius, "pairs") / plan.total
+    noise = plan.pair_noise(radius) / plan.total
     masses = reference.design.pair_sums(merge, reference.weights * slopes)
     errors = (
         noise**2 + reference.design.pair_sums(merge, reference.weights * variances) / plan.n_people

@@ -22,9 +22,9 @@ from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._posterior import centred_coefficients, rounded_coefficients
 from secretballot.linear._residual_histogram import ExpectedErrors
 from secretballot.linear._settings import NumberReader
-from secretballot.measures._error_scale import ErrorScale
-from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score
-from secretballot.measures._regressor_score_methods import RegressorScoreMethods
+from secretballot.measures._number_scores import RegressionScorePrice, price_regression_score
+from secretballot.measures._score_methods import RegressorScoreMethods
+from secretballot.measures._squared_errors import ErrorScale
 from secretballot.measures._targets import check_target_bounds
 from secretballot.reports._budget_report import explained_interrupts
 from secretballot.tables._fit_checks import refuse_arguments

@@ -21,7 +21,7 @@ from secretballot.linear._fit import FitArguments
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._response import FittedRounds
 from secretballot.linear._settings import ClassReader, ClassWeight
-from secretballot.measures._classifier_score_methods import ClassifierScoreMethods
+from secretballot.measures._score_methods import ClassifierScoreMethods
 from secretballot.reports._budget_report import explained_interrupts
 from secretballot.tables._fit_checks import refuse_arguments
 from secretballot.tables._private_parts import PrivateParts

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from functools import lru_cache, partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from secretballot.linear._additive_bins import PairedBins
 from secretballot.linear._design import Design, Features, Floats
+from secretballot.tables._private_rows import PrivateRows
 
 #: What is learned of each row: a class code, a number, or label indicators.
 Targets: TypeAlias = NDArray[np.generic] | csr_array
@@ -31,41 +33,6 @@ _BLOCK_ROWS = 2**17
 _CACHE_SIZE = 2**26
 #: Residuals (rows times columns) of a part of a block.
 _MOST_RESIDUALS = 2**23
-
-
-class PrivateSums(Protocol):
-    """Exact sums over the vectors of all private rows, wherever these are: see `RowSums`."""
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights of all rows, or owners."""
-
-    def with_cells(self, features: PairedBins) -> PrivateSums:
-        """Return the same rows with the cells of pairs beside one-hot features."""
-
-    def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
-        """Sum features times residuals over the rows: (n_features, n_outputs)."""
-
-    def counted_sums(
-        self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
-    ) -> tuple[Floats, Floats]:
-        """Sum features times residuals over the rows, and count the bins of the residuals."""
-
-    def pair_sums(
-        self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
-    ) -> Floats:
-        """Sum single residuals times the products of two merged sparse features."""
-
-    def right_sum(self, coefficients: Floats, norm: float) -> Floats:
-        """Sum the shares of the rows whose class has the largest score: (1,)."""
-
-    def feature_sums(self, norm: float) -> Floats:
-        """Sum one-hot features over the rows: (n_features, 1)."""
-
-    def score_products(
-        self, column_scores: Callable[[csr_array], Floats], score_bits: int
-    ) -> Floats:
-        """Sum the products of two columns' scores."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +93,8 @@ class RowSums:
 
     def counted_sums(
         self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
-    ) -> tuple[Floats, Floats]:
-        """Sum features times residuals over the rows, and count the bins of the residuals.
+    ) -> Floats:
+        """Sum features times single residuals, and count the bins of the residuals behind them.
 
         `residuals` returns a bin of each row too. Counts are sums of shares; a row's residual is
         nowhere larger than its share.
@@ -142,10 +109,10 @@ class RowSums:
 
         blocks = self._weighted_blocks(coefficients, norm, values, self.weight_bits)
         for rows, design, weights in blocks:
-            total = total + design.sums(weights)
+            total = total + design.sums(weights)[:, 0]
             shares = rounded_towards_zero(self.shares[rows], self.share_bits(norm))
             counts += np.bincount(bins.pop(), shares, n_bins)
-        return np.asarray(total), counts
+        return np.concatenate([np.asarray(total), counts])
 
     def pair_sums(
         self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
@@ -247,6 +214,85 @@ class RowSums:
     def share_bits(self, norm: float) -> int:
         """Compute the binary places of shares at which sums of vectors of this norm are exact."""
         return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Sparse vectors with the fewest bytes, and what belongs to the rows."""
+
+    codes: NDArray[np.unsignedinteger]  # (n_entries,): features of the entries, row by row
+    # (n_rows + 1,): place of each row's first entry. None: all rows have equally many.
+    ends: NDArray[np.int64] | None
+    weights: Floats | None  # (n_entries,): entries; None: all are 1
+    n_features: int
+    targets: Targets  # this and the others: see `RowSums`
+    shares: Floats
+    total: float
+    n_numbers: int
+    weight_bits: int
+
+    @classmethod
+    def of(cls, rows: RowSums) -> StoredRows | None:
+        """Return sparse vectors; None for dense ones, or if there are no rows."""
+        blocks = [features for _, features in rows.blocks()]
+        if not blocks or not all(isinstance(features, csr_array) for features in blocks):
+            return None
+        table = vstack(blocks, format="csr")
+        n_rows, n_features = table.shape
+        sizes = np.diff(table.indptr)
+        return cls(
+            codes=table.indices.astype(np.min_scalar_type(n_features)),
+            ends=None if n_rows and (sizes == sizes[0]).all() else table.indptr.astype(np.int64),
+            weights=None if (table.data == 1).all() else table.data,
+            n_features=n_features,
+            targets=rows.targets,
+            shares=rows.shares,
+            total=rows.total,
+            n_numbers=rows.n_numbers,
+            weight_bits=rows.weight_bits,
+        )
+
+    def rows(self) -> RowSums:
+        return RowSums(
+            transform=self._features,
+            targets=self.targets,
+            shares=self.shares,
+            total=self.total,
+            n_numbers=self.n_numbers,
+            weight_bits=self.weight_bits,
+        )
+
+    def _features(self, rows: slice) -> csr_array:
+        start, stop, _ = rows.indices(len(self.shares))
+        if self.ends is None:
+            n_entries = len(self.codes) // max(len(self.shares), 1)
+            ends = n_entries * np.arange(start, stop + 1)
+        else:
+            ends = self.ends[start : stop + 1]
+        part = slice(ends[0], ends[-1])
+        codes = self.codes[part].astype(np.int32)
+        weights = _ones(len(codes)) if self.weights is None else np.asarray(self.weights[part])
+        shape = (stop - start, self.n_features)
+        return csr_array((weights, codes, (ends - ends[0]).astype(np.int32)), shape=shape)
+
+
+@lru_cache(maxsize=2)
+def _ones(n_entries: int) -> Floats:
+    """Return entries of one-hot rows: those of a whole block, or of the last one of a bucket.
+
+    Two fifths of a round would be spent on making them again.
+    """
+    ones = np.ones(n_entries)
+    ones.flags.writeable = False
+    return ones
+
+
+def add_cells(rows: PrivateRows[RowSums], features: PairedBins) -> PrivateRows[RowSums]:
+    """Return the same rows with the cells of pairs beside one-hot features."""
+    paired, _ = rows.keep(
+        partial(RowSums.with_cells, features=features), StoredRows.of, StoredRows.rows
+    )
+    return paired
 
 
 def as_vector(products: Floats) -> Floats:

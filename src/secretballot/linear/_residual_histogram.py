@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secretballot.linear._design import Floats
 from secretballot.linear._reference_rows import ReferenceRows
-from secretballot.measures._error_scale import ErrorScale, clip_error
+from secretballot.measures._squared_errors import ErrorScale, clip_error
 
 #: Clipped residuals of at least this size share one bin, whatever their sign.
 TOP = 0.8

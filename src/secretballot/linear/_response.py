@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot.linear._design import FeatureMap, Features, Floats
 from secretballot.linear._posterior import Posterior
-from secretballot.linear._private_sums import PrivateSums, Targets
+from secretballot.linear._private_sums import RowSums, Targets
 from secretballot.linear._reference_rows import ReferenceRows
 from secretballot.linear._residual_histogram import ResidualHistogram
 from secretballot.mechanisms._noisy_counts import VectorSum
+from secretballot.tables._private_rows import PrivateRows
 
 #: Function from the name of a planned release and scaled sums to noisy ones: the accountant's.
 Release = Callable[[str, Floats], Floats]
@@ -36,7 +37,8 @@ def scaled_sum(sigma: float, weight: float | Mapping[str, float]) -> VectorSum:
 class RoundPlan:
     """Rounds of one fit, all of whose sizes are public."""
 
-    rows: PrivateSums
+    rows: PrivateRows[RowSums]
+    total: float  # sum of the weights of all rows, or owners
     features: FeatureMap
     public: Features | None  # features of the public rows
     release: Release
@@ -66,7 +68,7 @@ class RoundPlan:
         return self.pair_sigma * self._length(radius)
 
     def _length(self, radius: float) -> float:
-        rounding = _LENGTH_ROUNDING + _SUM_ROUNDING * self.rows.total / self.least_weight
+        rounding = _LENGTH_ROUNDING + _SUM_ROUNDING * self.total / self.least_weight
         return radius * (1 + rounding)
 
 

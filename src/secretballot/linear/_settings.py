@@ -18,7 +18,6 @@ from secretballot.linear._classes import ClassResponse
 from secretballot.linear._design import Floats
 from secretballot.linear._labels import LabelResponse
 from secretballot.linear._numbers import NumberResponse
-from secretballot.linear._private_sums import Targets
 from secretballot.linear._response import ClassifierResponse, Response
 from secretballot.measures._targets import check_target_bounds, read_targets
 from secretballot.tables._labels import (
@@ -43,8 +42,8 @@ class AnswerReader(ABC):
     """Parameters of an estimator that say what is learned of a row."""
 
     @abstractmethod
-    def read(self, y: ArrayLike, n_rows: int) -> tuple[Response, Targets]:
-        """Check the targets of private rows, and return the response of a fit and its targets."""
+    def read(self, y: ArrayLike, n_rows: int) -> tuple[Response, ArrayLike]:
+        """Check the targets of private rows; return the response of a fit, and the targets."""
 
     @abstractmethod
     def without_rows(self, n_labels: int | None) -> Response:
@@ -61,13 +60,12 @@ class NumberReader(AnswerReader):
 
     target_bounds: tuple[float, float] | None
 
-    def read(self, y: ArrayLike, n_rows: int) -> tuple[NumberResponse, Targets]:
+    def read(self, y: ArrayLike, n_rows: int) -> tuple[NumberResponse, ArrayLike]:
         bounds = check_target_bounds(self.target_bounds)
         targets = read_targets(y)
         check_target_length(targets, n_rows)
         warn_private_extremes("target_bounds", {"y": bounds}, {"y": targets})
-        response = NumberResponse(bounds)
-        return response, response.encode(targets)
+        return NumberResponse(bounds), targets
 
     def without_rows(self, n_labels: int | None) -> NumberResponse:
         if n_labels is not None:
@@ -87,20 +85,18 @@ class ClassReader(AnswerReader):
     label_rate: ArrayLike | None
     label_threshold: str | ArrayLike
 
-    def read(self, y: ArrayLike, n_rows: int) -> tuple[ClassifierResponse, Targets]:
+    def read(self, y: ArrayLike, n_rows: int) -> tuple[ClassifierResponse, ArrayLike]:
         targets = check_targets(y)
         check_target_length(targets, n_rows)
         if targets.ndim == 2:
             check_class_weight(self.class_weight, None)
             check_label_classes(self.classes, targets.shape[1], is_sparse=issparse(targets))
-            labels = self._labels(targets.shape[1])
-            return labels, labels.encode(targets)
+            return self._labels(targets.shape[1]), targets
         self._check_no_label_settings()
         declared = self.classes
         classes = learned_classes(targets) if declared is None else declared_classes(declared)
         check_class_weight(self.class_weight, classes)
-        response = ClassResponse(classes, classes_learned=declared is None)
-        return response, response.encode(targets)
+        return ClassResponse(classes, classes_learned=declared is None), targets
 
     def without_rows(self, n_labels: int | None) -> ClassifierResponse:
         """Return the response of declared classes, two by default, or of a number of labels."""

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._design import Floats
-from secretballot.linear._private_sums import Residuals, as_vector
+from secretballot.linear._private_sums import Residuals, RowSums, as_vector
 from secretballot.linear._reference_rows import (
     COPULA_SIZE,
     N_SYNTHETIC,
@@ -51,14 +51,18 @@ def release_first_round(
     rows, features = plan.rows, plan.features
     coefficients = np.zeros((1 + features.n_features, len(start)))
     coefficients[0] = start
-    sums = rows.residual_sums(coefficients, features.norm, residuals)
+    residual_sums = partial(
+        RowSums.residual_sums, coefficients=coefficients, norm=features.norm, residuals=residuals
+    )
+    sums = rows.sum(residual_sums)
     if not isinstance(features, AdditiveBins):
         assert isinstance(plan.public, np.ndarray)
         return plan.noisy_sums(sums, features.norm), None, dense_reference_rows(plan.public)
-    asked = np.concatenate([sums, rows.feature_sums(features.norm)], axis=1)
+    counts = rows.sum(partial(RowSums.feature_sums, norm=features.norm))
+    asked = np.concatenate([sums, counts], axis=1)
     noisy = plan.noisy_sums(asked, features.norm)
     released, counts = noisy[:, :-1], noisy[:, -1]
-    reference = copula_reference_rows(plan, released / rows.total, counts / rows.total)
+    reference = copula_reference_rows(plan, released / plan.total, counts / plan.total)
     return released, counts, reference
 
 
@@ -75,7 +79,7 @@ def copula_reference_rows(plan: RoundPlan, residuals: Floats, means: Floats) -> 
     rows, features, public = plan.rows, plan.features, plan.public
     assert isinstance(features, AdditiveBins)
     assert not isinstance(public, np.ndarray)
-    noise = plan.noise(features.norm) / rows.total
+    noise = plan.noise(features.norm) / plan.total
     margins = column_margins(features, residuals, means, noise, public)
     if public is not None and not plan.asks_ranks:
         correlations, precisions = public_correlations(features, margins, public)
@@ -85,11 +89,14 @@ def copula_reference_rows(plan: RoundPlan, residuals: Floats, means: Floats) -> 
             for column, margin in zip(features.columns, margins, strict=True)
         ]
         scores = partial(features.column_scores, scores=[margin.scores for margin in margins])
-        products = as_vector(rows.score_products(scores, SCORE_BITS))
+        score_products = partial(
+            RowSums.score_products, column_scores=scores, score_bits=SCORE_BITS
+        )
+        products = as_vector(rows.sum(score_products))
         correlations, precisions = released_correlations(
             margins,
-            plan.noisy_sums(products, _PRODUCT_RADIUS) / rows.total,
-            plan.noise(_PRODUCT_RADIUS) / rows.total,
+            plan.noisy_sums(products, _PRODUCT_RADIUS) / plan.total,
+            plan.noise(_PRODUCT_RADIUS) / plan.total,
         )
         if public is not None:
             shown, shown_precisions = public_correlations(features, margins, public)

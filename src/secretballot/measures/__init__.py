@@ -1,14 +1,23 @@
 """Single answers from private rows: scores, top k, quantiles, and their prices beforehand."""
 
 from secretballot._base._objects import published
-from secretballot.measures._confusion import PrivateConfusion, confusion_private
+from secretballot.measures._class_scores import (
+    PrivateConfusion,
+    PrivateScore,
+    ScorePrice,
+    confusion_private,
+    price_score,
+    score_private,
+)
 from secretballot.measures._fit_price import FitPrice
+from secretballot.measures._number_scores import (
+    PrivateRegressionScore,
+    RegressionScorePrice,
+    price_regression_score,
+    regression_score_private,
+)
 from secretballot.measures._private_quantiles import PrivateQuantiles, private_quantiles
 from secretballot.measures._private_top_k import PrivateItems, private_top_k
-from secretballot.measures._regression_price import RegressionScorePrice, price_regression_score
-from secretballot.measures._regression_score import PrivateRegressionScore, regression_score_private
-from secretballot.measures._score import PrivateScore, score_private
-from secretballot.measures._score_price import ScorePrice, price_score
 
 __all__ = [
     "FitPrice",

@@ -15,14 +15,9 @@ from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._release_plan import ReleasePlan
 from secretballot.ledger._budget import ONLY_LEVEL, Scope, by_level
-from secretballot.measures._regression_price import RegressionScorePrice
-from secretballot.measures._score_price import (
-    ROUNDING,
-    TOO_EXPENSIVE,
-    ScorePrice,
-    price_score,
-    share_text,
-)
+from secretballot.measures._class_scores import ScorePrice, price_score
+from secretballot.measures._measure import ROUNDING, TOO_EXPENSIVE, share_text
+from secretballot.measures._number_scores import RegressionScorePrice
 from secretballot.tables._fit_checks import price_of_all
 
 #: Least and largest part of what is left that fits are advised to take if a score follows.
@@ -121,7 +116,7 @@ class FitPrice(Shown):
             )
         score = {} if self.score is None else by_level(self.score.share)
         if self.score is not None and not self.score.fits:
-            return TOO_EXPENSIVE
+            return self.score._excess
         if all(
             share + score.get(level, 0.0) <= self.remaining[level]
             for level, share in self._all_fits.items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._errors import NOT_FOR_PUBLICATION
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._numbers import check_unmasked
 from secretballot.tables._cells import in_canonical_unit, object_array
 from secretballot.tables._frames import check_table, container_kind
@@ -58,19 +58,15 @@ class ItemCounts:
         """
         check_unmasked("counts", counts)
         _check_no_column(counts)
-        if owner_of_row is not None:
-            return _of_owners(counts, max_contribution, owner_of_row)
         if isinstance(counts, Mapping):
             names = object_array(list(counts))
             return cls(_as_numbers(list(counts.values())), names)._checked()
-        if hasattr(counts, "tocsr"):
-            return _sum_sparse(counts, max_contribution)
         if hasattr(counts, "columns"):
-            people = _sum_people(_frame_numbers(counts), max_contribution)
+            people = _sum_people(_frame_numbers(counts), max_contribution, owner_of_row)
             return replace(people, names=object_array(list(counts.columns)))
-        table = _as_numbers(counts)
-        if table.ndim == 2:
-            return _sum_people(table, max_contribution)
+        table = counts if hasattr(counts, "tocsr") else _as_numbers(counts)
+        if hasattr(table, "tocsr") or table.ndim == 2:
+            return _sum_people(table, max_contribution, owner_of_row)
         return cls(table, None)._checked()
 
     def contributed(self) -> ItemCounts:
@@ -121,6 +117,19 @@ class ItemCounts:
                 f"max_contribution=. Nothing was released. {NOT_FOR_PUBLICATION}"
             )
 
+    def warn_amounts(self) -> None:
+        """Warn if most items are numbers with fractions, such as sums of money."""
+        names = [] if self.names is None else self.names.tolist()
+        n_fractions = sum(isinstance(name, float) and name % 1 > 0 for name in names)
+        if 2 * n_fractions > len(names):
+            warn(
+                "most items of counts are numbers with fractions: are they amounts, such as sums "
+                "of money? Hardly two people have the same, and those that are released are what "
+                "somebody has. Take private_quantiles for amounts, or count people by ranges: "
+                f"pandas.cut(column, edges).astype(str).value_counts().to_dict(). "
+                f"{NOT_FOR_PUBLICATION}"
+            )
+
     def _checked(self) -> ItemCounts:
         if self.counts.ndim != 1 or self.counts.dtype.kind not in _NUMBERS:
             raise ValueError(
@@ -165,29 +174,10 @@ def _check_no_column(counts: CountsInput) -> None:
     )
 
 
-def _of_owners(
-    counts: CountsInput, max_contribution: float, owner_of_row: NDArray[np.intp]
-) -> ItemCounts:
-    """Add up the owners of a matrix, each with the largest entry of its rows for each item."""
-    if hasattr(counts, "tocsr"):
-        return _sum_sparse(_largest_sparse(counts, owner_of_row), max_contribution)
-    counts_given: Any = counts
-    is_frame = hasattr(counts_given, "columns")
-    table = _frame_numbers(counts_given) if is_frame else _as_numbers(counts_given)
-    _check_numbers(table)  # a maximum would hide a negative entry
-    order = np.argsort(owner_of_row, kind="stable")
-    starts = np.flatnonzero(np.diff(owner_of_row[order], prepend=-1))
-    items = _sum_people(np.maximum.reduceat(table[order], starts, axis=0), max_contribution)
-    return replace(items, names=object_array(list(counts_given.columns))) if is_frame else items
-
-
-def _largest_sparse(counts: sparray | spmatrix, owner_of_row: NDArray[np.intp]) -> sparray:
+def _largest_of_owners(table: Any, owner_of_row: NDArray[np.intp]) -> Any:
     """Return a matrix of owners and items, with the largest entry of each owner's rows."""
     from scipy.sparse import csr_array
 
-    table = counts.tocsr(copy=True)
-    table.sum_duplicates()
-    _check_numbers(table.data)
     owners = np.repeat(owner_of_row, np.diff(table.indptr))
     order = np.lexsort((table.data, table.indices, owners))
     owners, items = owners[order], table.indices[order]
@@ -243,25 +233,30 @@ def _frame_numbers(frame: pd.DataFrame | pl.DataFrame) -> Numbers:
     return table
 
 
-def _sum_people(table: Numbers, max_contribution: float) -> ItemCounts:
-    _check_numbers(table)
-    most_items = (table != 0).sum(axis=1).max(initial=0)
-    totals = _round_down(table, max_contribution).sum(axis=0)
-    return ItemCounts(totals, None, float(table.max(initial=0)), int(most_items), len(table))
+def _sum_people(
+    counts: Any, max_contribution: float, owner_of_row: NDArray[np.intp] | None
+) -> ItemCounts:
+    """Add up a matrix with people in rows; an owner counts with the largest entry of its rows."""
+    from scipy.sparse import csr_array
 
-
-def _sum_sparse(counts: sparray | spmatrix, max_contribution: float) -> ItemCounts:
-    if counts.ndim != 2:
-        raise ValueError(
-            f"counts is sparse and of shape {counts.shape}; pass a matrix with people in rows, or "
-            "one number for each item as counts.toarray()."
-        )
-    table = counts.tocsr()
-    _check_numbers(table.data)
+    if hasattr(counts, "tocsr"):
+        if counts.ndim != 2:
+            raise ValueError(
+                f"counts is sparse and of shape {counts.shape}; pass a matrix with people in "
+                "rows, or one number for each item as counts.toarray()."
+            )
+        table = counts.tocsr()
+    else:
+        _check_numbers(counts)
+        is_short = counts.dtype == np.float16  # of which there are no sparse matrices
+        table = csr_array(counts.astype(np.float32) if is_short else counts)
+    _check_numbers(table.data)  # a maximum would hide a negative entry
     if not table.has_canonical_format or not table.data.all():
         table = table.copy()
         table.sum_duplicates()  # a person has one contribution to an item
         table.eliminate_zeros()
+    if owner_of_row is not None:
+        table = _largest_of_owners(table, owner_of_row)
     most_items = np.diff(table.indptr).max(initial=0)
     rounded = _round_down(table.data, max_contribution)
     totals = np.bincount(table.indices, weights=rounded, minlength=table.shape[1])

@@ -1,9 +1,8 @@
-"""Private columns of numbers, in memory or in parts, and the sums that give their ranks."""
+"""Private columns of numbers, and the sums that give their ranks."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,14 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot._base._owner_hash import KEY_SIZE
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.measures._rank_grid import RankGrid
-from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._cells import read_days, read_numbers
 from secretballot.tables._column_bounds import Bounds
 from secretballot.tables._declared_columns import (
-    check_readable_numbers,
     count_readable,
     refuse_unreadable,
 )
@@ -33,10 +29,10 @@ from secretballot.tables._frames import (
 )
 from secretballot.tables._people import People, check_unit
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import Chunk, PrivateRows
 from secretballot.tables._table_checks import (
     count_at_bounds,
     warn_extreme_counts,
-    warn_private_extremes,
     warn_repeated_rows,
 )
 
@@ -57,101 +53,70 @@ class RankSums(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableColumns:
-    """Columns in memory."""
+class NumberColumns:
+    """Columns in memory, or of rows in parts (without those of owners and groups)."""
 
-    X: ArrayLike  # rows as they were given
-    table: ArrayLike  # of one or more columns
     names: list[Hashable]
-    people: People
+    #: Names of the columns whose type is neither text nor object.
+    not_texts: list[Hashable]
+    #: Function from the names of columns to their rows.
+    rows: Callable[[list[Hashable]], PrivateRows[Chunk]]
+    #: Rows in memory as they were given, each a person: repeated ones warn.
+    X: ArrayLike | None = None
 
     @classmethod
-    def read(
-        cls, X: ArrayLike, owners: ArrayLike | None, accountant: PrivacyAccountant
-    ) -> TableColumns:
+    def of(
+        cls, X: ArrayLike | PrivateParts, owners: ArrayLike | None, accountant: PrivacyAccountant
+    ) -> NumberColumns:
+        names: list[Hashable]
+        if isinstance(X, PrivateParts):
+            X.check_alone(owners=owners)
+            check_unit(accountant, owners=True)
+            names = list(X.columns_with_targets)
+            return cls(names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of))))
         table = _private_table(X)
         names = column_names(table) or list(range(np.shape(table)[1]))
-        people = People.from_owners(accountant, owners, np.shape(table)[0])
-        return cls(X, table, names, people)
-
-    @property
-    def not_texts(self) -> list[Hashable]:
-        """Names of the columns whose type is neither text nor object."""
-        dtypes = [getattr(column, "dtype", None) for column in columns_of(self.table)]
+        dtypes = [getattr(column, "dtype", None) for column in columns_of(table)]
         is_text = [getattr(dtype, "kind", str(dtype)) in _TEXTS for dtype in dtypes]
-        return [name for name, text in zip(self.names, is_text, strict=True) if not text]
+        not_texts = [name for name, text in zip(names, is_text, strict=True) if not text]
+        people = People.from_owners(accountant, owners, np.shape(table)[0])
+        rows = PrivateRows.of_table(table, None, people)
+        return cls(names, not_texts, lambda _: rows, X if owners is None else None)
 
     def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
-        """Check the cells, and compute the sums of a grid."""
-        columns = dict(zip(self.names, columns_of(self.table), strict=True))
-        cells = {name: columns[name] for name in grid.names}
-        numbers = _read(cells, days)
-        check_readable_numbers(cells, numbers, bounds)
-        if self.people.owner_of_row is None:
-            warn_repeated_rows(self.X)
-        warn_private_extremes("bounds", bounds, numbers)
-        people = self.people
-        sums = grid.sums(list(numbers.values()), people.weights, people.n)
-        outside = _people_outside(people, numbers, bounds)
-        return RankSums(sums, people.n, people.unit, dict(zip(bounds, outside, strict=True)))
-
-
-@dataclass(frozen=True)
-class PartColumns:
-    """Columns of rows in parts, without those of owners and groups."""
-
-    parts: PrivateParts
-    names: list[Hashable]
-
-    @classmethod
-    def read(
-        cls, parts: PrivateParts, owners: ArrayLike | None, accountant: PrivacyAccountant
-    ) -> PartColumns:
-        parts.check_alone(owners=owners)
-        check_unit(accountant, owners=True)
-        return cls(parts, list(parts.columns_with_targets))
-
-    @property
-    def not_texts(self) -> list[Hashable]:
-        return self.names
-
-    def rank_sums(self, grid: RankGrid, bounds: Bounds, days: Days) -> RankSums:
-        """Check the cells, and add up the sums of a grid over the owners of all buckets."""
-        names = [str(name) for name in grid.names]
-        buckets = Buckets.of(self.parts, names, secrets.token_bytes(KEY_SIZE))
+        """Check the cells, and add up the sums of a grid over all people."""
+        rows = self.rows(list(grid.names))
         try:
-            compute = partial(_bucket_ranks, grid, bounds, days, buckets.n_owners)
-            sums, readable, at_bounds, outside = map(
-                sum, zip(*buckets.map_rows(compute), strict=True)
-            )
+            compute = partial(_sum_chunk, grid, bounds, days)
+            sums, readable, at_bounds, outside = map(sum, zip(*rows.map(compute), strict=True))
         finally:
-            buckets.delete()
+            rows.close()
         refuse_unreadable(bounds, np.asarray(readable))
+        if self.X is not None:
+            warn_repeated_rows(self.X)
         warn_extreme_counts("bounds", bounds, np.asarray(at_bounds))
         by_column = dict(zip(bounds, np.asarray(outside).tolist(), strict=True))
-        return RankSums(np.asarray(sums), buckets.n_owners, "owner", by_column)
+        return RankSums(np.asarray(sums), rows.n_people, rows.unit, by_column)
 
 
-def _bucket_ranks(
-    grid: RankGrid, bounds: Bounds, days: Days, n: int, rows: BucketRows
+def _sum_chunk(
+    grid: RankGrid, bounds: Bounds, days: Days, chunk: Chunk
 ) -> tuple[NDArray[Any], ...]:
-    """Sum one bucket exactly, count readable cells, those at bounds, and people outside."""
-    people = People.of_numbers(np.unique(rows.hashes, return_inverse=True)[1], n)
-    cells: Mapping[Hashable, ArrayLike] = {name: rows.frame[name] for name in grid.names}
-    numbers = _read(cells, days)
+    """Sum a chunk exactly, count readable cells, those at bounds, and people outside."""
+    columns = columns_of(chunk.table)
+    by_name = dict(zip(column_names(chunk.table) or range(len(columns)), columns, strict=True))
+    cells: Mapping[Hashable, ArrayLike] = {name: by_name[name] for name in grid.names}
+    numbers = {
+        name: read_days(values, days[name]) if name in days else read_numbers(values)
+        for name, values in cells.items()
+    }
+    people = chunk.owners
     return (
-        grid.sums(list(numbers.values()), people.weights, n),
+        grid.sums(list(numbers.values()), people.weights, people.n),
         count_readable(cells, numbers, bounds),
         count_at_bounds(bounds, numbers),
         _people_outside(people, numbers, bounds),
     )
-
-
-def _read(cells: Mapping[Hashable, ArrayLike], days: Days) -> dict[Hashable, NDArray[np.float64]]:
-    return {
-        name: read_days(values, days[name]) if name in days else read_numbers(values)
-        for name, values in cells.items()
-    }
 
 
 def _people_outside(

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from secretballot._base._interrupts import completed
+from secretballot._base._errors import NOT_FOR_PUBLICATION, CompletedInterrupt, warn
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number, quoted
 from secretballot._base._view import Prose, Shown, Table, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
-from secretballot.measures._bounds_check import BoundsCheck
-from secretballot.measures._number_columns import PartColumns, RankSums, TableColumns
+from secretballot.accounting._protocol import RandomState
+from secretballot.accounting._release_plan import PlannedRelease, Run, unpaid_run
+from secretballot.ledger._budget import Scope
+from secretballot.measures._number_columns import NumberColumns, RankSums
 from secretballot.measures._rank_grid import LEAST_ERRORS, NoisyRanks, RankGrid
+from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._cells import date_text
 from secretballot.tables._column_bounds import date_bounds, read_bounds
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._public_rows_check import MOST_BUDGET_SHARE, share_after, share_of
 from secretballot.tables._table_checks import check_row_order
 
+#: Noise on the count as a share of the people: the first that is cheap enough is taken.
+_NOISE_SHARES = (0.04, 0.08)
+#: Largest noise on the count.
+_MOST_NOISE = 1_000.0
+#: Standard deviations of the noise by which an accepted count is below the number of people.
+_ERRORS = 3.0
+#: Largest share of the people, by this count, without a warning.
+_FEW_OUTSIDE = 0.25
 #: Largest number of bins of a column, and of all columns.
 _MOST_BINS, _ALL_BINS = 4096, 2**20
 
@@ -91,6 +105,87 @@ class PrivateQuantiles(Shown):
     def _text(self, name: Hashable, value: float) -> str:
         is_date = name in self._dates and not np.isnan(value)
         return date_text(value) if is_date else f"{value:.5g}"
+
+
+@dataclass(frozen=True)
+class BoundsCheck:
+    """Check of declared bounds: a noisy count, charged like any release.
+
+    The count is the largest, over all columns, of the people without a value within the bounds.
+    Replacing one person changes it by 1 at most, however many columns there are.
+    """
+
+    n: int
+    #: Noise on the count; None where there is no check.
+    sigma: float | None
+    #: Share of what the release may spend.
+    share: float
+
+    NAME: ClassVar[str] = "bounds check"
+
+    @classmethod
+    def of(cls, accountant: PrivacyAccountant, n: int, scope: Scope) -> BoundsCheck:
+        for noise_share in _NOISE_SHARES:
+            sigma = min(noise_share * n, _MOST_NOISE)
+            share = share_of(accountant, NoisyCounts(sigma=sigma), scope)
+            if share <= MOST_BUDGET_SHARE:
+                return cls(n, sigma, share)
+        return cls(n, None, 0.0)
+
+    @property
+    def remaining_share(self) -> float:
+        return share_after(self.share)
+
+    def planned(self, unit: str) -> list[PlannedRelease]:
+        """Return the release of the count, if there is one."""
+        if self.sigma is None:
+            return []
+        measured = f"{unit}s without a value within bounds"
+        return [
+            PlannedRelease(
+                name=self.NAME,
+                mechanism=NoisyCounts(sigma=self.sigma),
+                n_rows=1,
+                share=self.share,
+                reads=f"{measured}, the most of all columns",
+                n_columns=1,
+                note={"measured": measured, "n_counted": self.n},
+            )
+        ]
+
+    def draw(self, run: Run, counted: RankSums) -> None:
+        """Draw the count; ValueError, with the cost spent, if it is close to all people."""
+        if self.sigma is None:
+            return
+        worst, count = max(counted.n_outside.items(), key=itemgetter(1))
+        try:
+            noisy = float(run.release(self.NAME, [[count]])[0, 0])
+        except CompletedInterrupt:
+            raise KeyboardInterrupt from None  # the count is not the answer of the user's call
+        if noisy > self.n - _ERRORS * self.sigma:
+            raise ValueError(
+                f"about {min(noisy / self.n, 1):.0%} of the {counted.unit}s have no value within "
+                "the bounds of a column: its cells are missing, or lie outside. Quantiles would be "
+                f"a bound; they were not released, and {self.share:.2g} of what they may cost was "
+                "paid for this check. Declare bounds in the unit of the column, or leave it out. "
+                f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
+            )
+        if noisy > _FEW_OUTSIDE * self.n:
+            # Of several columns, only private cells tell which one it is.
+            column = f"the column {worst!r}" if len(counted.n_outside) == 1 else "a column"
+            warn(
+                f"about {noisy / self.n:.0%} of the {counted.unit}s, by the noisy count of the "
+                f"check, have no value within the bounds of {column}: its cells are missing, lie "
+                "outside, or are no numbers, such as '1,234.56', or infinite. Quantiles are those "
+                "of the cells that are numbers. Declare bounds in the unit of the column. If it "
+                "holds texts, pass numbers, pandas.to_numeric(X[column].str.replace(',', '')); if "
+                "it holds infinite numbers, X[column].clip(low, high) counts them at the bounds."
+            )
+
+    def __str__(self) -> str:
+        if self.sigma is None:
+            return f"bounds not checked: it would cost more than {MOST_BUDGET_SHARE:.0%}"
+        return f"bounds checked for {self.share:.2g} of the cost"
 
 
 def private_quantiles(
@@ -192,12 +287,8 @@ def private_quantiles(
     check_no_public_data("X", X)
     check_amount("private_quantiles", epsilon=epsilon, share=share)
     check_row_order("owners", owners, X)
-    columns = (
-        PartColumns.read(X, owners, accountant)
-        if isinstance(X, PrivateParts)
-        else TableColumns.read(X, owners, accountant)
-    )
-    if isinstance(columns, PartColumns) and not isinstance(bounds, Mapping):
+    columns = NumberColumns.of(X, owners, accountant)
+    if isinstance(X, PrivateParts) and not isinstance(bounds, Mapping):
         raise ValueError(
             f"bounds={quoted(bounds)}: columns of parts are found by name. Give a dict, such as "
             '{"age": (0, 120)}.'
@@ -220,7 +311,23 @@ def private_quantiles(
     )
     _check_noise(rank_grid.error(mechanism.sigma), counted)
 
-    check.release_count(accountant, counted, scope=scope, random_state=random_state)
+    release = PlannedRelease(
+        name="quantiles",
+        mechanism=mechanism,
+        n_rows=1,
+        share=check.remaining_share,
+        reads=f"numbers of {counted.unit}s below each value, by column",
+        note={"measured": "quantiles", "n_counted": counted.n_people},
+    )
+
+    def noise(name: str, _: int) -> RandomState:
+        if name == release.name or isinstance(random_state, np.random.Generator | None):
+            return random_state
+        return np.random.SeedSequence(random_state, spawn_key=(1,))
+
+    releases = [*check.planned(counted.unit), release]
+    run = unpaid_run(accountant, *releases, scope=scope, noise=noise)
+    check.draw(run, counted)
 
     def result(released: NDArray[np.float64]) -> PrivateQuantiles:
         ranks = rank_grid.ranks(released, mechanism.sigma, counted.n_people)
@@ -236,16 +343,7 @@ def private_quantiles(
             _dates=frozenset(name for name, kind in days.items() if kind == "time"),
         )
 
-    return completed(
-        lambda: accountant.release(
-            mechanism,
-            counted.sums,
-            scope=scope,
-            random_state=random_state,
-            note={"measured": "quantiles", "n_counted": counted.n_people},
-        ),
-        result,
-    )
+    return run.answer(release.name, counted.sums, result)
 
 
 def _check_noise(error: float, counted: RankSums) -> None:

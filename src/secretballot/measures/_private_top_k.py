@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -13,23 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._base._errors import warn
-from secretballot._base._interrupts import completed
 from secretballot._base._numbers import check_integer, check_no_public_data, check_number
-from secretballot._base._owner_hash import KEY_SIZE
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot._base._view import Prose, Shown, View
 from secretballot.accounting._accountant import PrivacyAccountant, check_accountant
 from secretballot.accounting._answers import Share, answer_scope, check_amount
+from secretballot.accounting._release_plan import PlannedRelease, unpaid_run
 from secretballot.ledger._budget import Scope
 from secretballot.measures._item_counts import CountsInput, ItemCounts, Names, is_matrix
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._stable_top_k import StableTopK
 from secretballot.mechanisms._top_k import ExponentialTopK, LimitedDomainTopK, TopK
-from secretballot.tables._buckets import BucketRows, Buckets
 from secretballot.tables._owners import Owners
 from secretballot.tables._private_parts import PrivateParts
+from secretballot.tables._private_rows import Chunk, PrivateRows
 from secretballot.tables._table_checks import check_row_order, warn_repeated_rows
-from secretballot.tables._tasks import target_errors
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "limited_domain"]
@@ -162,7 +159,8 @@ def private_top_k(
     UserWarning
         Before anything is paid, if the noise is above the largest count that the people can add
         up to. Of totals the number of people is not known: items of fewer people than
-        ``mechanism.hidden_count`` are named by chance, or not at all.
+        ``mechanism.hidden_count`` are named by chance, or not at all. If most items are numbers
+        with fractions, such as sums of money.
 
     See Also
     --------
@@ -203,11 +201,16 @@ def private_top_k(
                 f"the accountant's unit={accountant.unit!r}, and rows in parts are counted by "
                 "owner: use PrivacyAccountant(..., unit='owner')."
             )
-        items = _items_of_parts(counts, grid, domain)
+        items, counted_from = _items_of_parts(counts, grid, domain), "owners"
     else:
-        items = _read_items(counts, owners, grid, accountant)
-        if not is_matrix(counts) and max_contribution is None and grid == 1:
+        owner_of_row = _owner_of_row(counts, owners, accountant)
+        counted_from = "totals" if not is_matrix(counts) else "rows" if owners is None else "owners"
+        if counted_from == "rows":
+            warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
+        items = ItemCounts.from_input(counts, grid, owner_of_row)
+        if counted_from == "totals" and max_contribution is None and grid == 1:
             items.check_whole()
+    items.warn_amounts()
     items = items.contributed() if domain == "unknown" else items.sorted_by_name()
     if not len(items.counts):
         if domain == "known":
@@ -248,16 +251,16 @@ def private_top_k(
         positions = np.flatnonzero(outcome[: len(items.counts)])
         return PrivateItems(positions if items.names is None else items.names[positions], True)
 
-    return completed(
-        lambda: accountant.release(
-            chosen,
-            table,
-            scope=scope,
-            random_state=random_state,
-            note={"counted_from": _counted_from(counts, owners)},
-        ),
-        result,
+    release = PlannedRelease(
+        name="items",
+        mechanism=chosen,
+        n_rows=1,
+        share=1.0,
+        reads=f"counts of items, of {counted_from}",
+        note={"counted_from": counted_from},
     )
+    run = unpaid_run(accountant, release, scope=scope, noise=lambda *_: random_state)
+    return run.answer(release.name, table, result)
 
 
 def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -> ItemCounts:
@@ -267,43 +270,33 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
             f"domain='known', and the items are what the private column {parts.y!r} holds: pass "
             "domain='unknown', or name one column for each public item (y=[...])."
         )
-    buckets = Buckets.of(parts, parts.targets, secrets.token_bytes(KEY_SIZE))
+    rows = PrivateRows.of_parts(parts, [], parts.y)
     try:
         counts, largest, most_items = Counter[Hashable](), 0.0, 0
-        count = partial(_count_bucket, parts.y, max_contribution)
-        for part, part_largest, part_most in buckets.map_rows(count):
+        count = partial(_count_chunk, parts.y, max_contribution)
+        for part, part_largest, part_most in rows.map(count):
             counts.update(part)
             largest, most_items = max(largest, part_largest), max(most_items, part_most)
     finally:
-        buckets.delete()
+        rows.close()
     items = ItemCounts.from_input(counts)
-    return ItemCounts(items.counts, items.names, largest, most_items, buckets.n_owners)
+    return ItemCounts(items.counts, items.names, largest, most_items, rows.n_people)
 
 
-def _count_bucket(
-    y: str | list[str], max_contribution: float, rows: BucketRows
+def _count_chunk(
+    y: str | list[str], max_contribution: float, chunk: Chunk
 ) -> tuple[dict[Hashable, float], float, int]:
-    """Count one bucket, with the largest contribution and the most items of an owner."""
-    owners = np.unique(rows.hashes, return_inverse=True)[1]
+    """Count a chunk, with the largest contribution and the most items of an owner."""
+    target: Any = chunk.target
+    owners = chunk.owners.owner_of_row
     if isinstance(y, str):
-        cells = rows.frame[[y]].set_axis(["item"], axis=1)
-        pairs = cells.assign(owner=owners).dropna().drop_duplicates()
+        pairs = target.to_frame("item").assign(owner=owners).dropna().drop_duplicates()
         counts = pairs["item"].value_counts().to_dict()
         most_items = int(pairs["owner"].value_counts().max()) if len(pairs) else 0
         return counts, float(len(pairs) > 0), most_items
-    with target_errors(y):
-        items = ItemCounts.from_input(rows.frame[y], max_contribution, owners)
+    items = chunk.read_target(lambda table: ItemCounts.from_input(table, max_contribution, owners))
     counts = dict(zip(y, items.counts.tolist(), strict=True))
     return counts, items.largest, items.most_items
-
-
-def _read_items(
-    counts: CountsInput, owners: ArrayLike | None, grid: float, accountant: PrivacyAccountant
-) -> ItemCounts:
-    owner_of_row = _owner_of_row(counts, owners, accountant)
-    if owners is None and is_matrix(counts):
-        warn_repeated_rows(counts, "counts", accountant.unit, cells=False)
-    return ItemCounts.from_input(counts, grid, owner_of_row)
 
 
 def _owner_of_row(
@@ -332,12 +325,6 @@ def _owner_of_row(
         )
     check_row_order("owners", owners, counts)
     return Owners.read(owners, _num_samples(counts)).of_row
-
-
-def _counted_from(counts: CountsInput | PrivateParts, owners: ArrayLike | None) -> str:
-    if owners is not None or isinstance(counts, PrivateParts):
-        return "owners"
-    return "rows" if is_matrix(counts) else "totals"
 
 
 def _named(

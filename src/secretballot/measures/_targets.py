@@ -88,7 +88,8 @@ def _check_numbers(y: ArrayLike, name: str) -> None:
 def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
     """Return private targets as finite numbers of shape (n_rows,), or raise ValueError."""
     check_column(y, name)
-    if len(shape := getattr(y, "shape", ())) == 2 and min(shape) > 1:
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and min(shape) > 1:
         raise ValueError(
             f"{name} has {shape[1]} columns, and a model predicts one number a row: give one "
             "column of it, and fit a model for each."

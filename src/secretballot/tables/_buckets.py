@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._base._files import PrivateFolder
+from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.tables._cells import column_cells
 from secretballot.tables._engine import Engine
 from secretballot.tables._exchange import (
@@ -25,6 +26,7 @@ from secretballot.tables._exchange import (
     Exchange,
     LevelColumn,
 )
+from secretballot.tables._levels import Levels
 from secretballot.tables._owners import LIKE_IDS, check_kinds
 from secretballot.tables._part_owners import ID_FORMS
 from secretballot.tables._tasks import PartError, map_tasks
@@ -112,11 +114,12 @@ class Buckets:
         """Yield a function's results for the numbers of buckets that have rows, in any order."""
         return self._map(partial(_of_filled, function, self.filled), len(self.filled))
 
-    def count_levels(self) -> NDArray[np.intp]:
+    def count_levels(self, accountant: PrivacyAccountant) -> Levels:
         """Count the owners of each level: public."""
         assert self.exchange.budgets is not None
         count = partial(count_levels, n_levels=len(self.exchange.budgets.levels))
-        return np.asarray(sum(self.map_rows(count)))
+        people = np.asarray(sum(self.map_rows(count)))
+        return Levels.of_people(people, accountant, np.empty(0, dtype=np.intp))
 
     def map_all(self, function: Callable[[int], T]) -> Iterator[T]:
         return self._map(function, self.exchange.n_buckets)

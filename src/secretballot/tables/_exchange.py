@@ -131,6 +131,11 @@ class Exchange:
             return None
         return pa.concat_tables(tables)
 
+    def teachers(self, bucket: int) -> range:
+        """Return the teachers whose rows are in a bucket."""
+        assert self.division is not None
+        return teachers_of_task(self.division.n_teachers, self.n_buckets, bucket)
+
     def bucket_folder(self, bucket: int) -> str:
         return os.path.join(self.folder, f"bucket-{bucket}")
 
@@ -195,6 +200,13 @@ class Exchange:
 
     def _buckets(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return hashes % np.uint64(self.n_buckets)
+
+
+def teachers_of_task(n_teachers: int, n_tasks: int, task: int) -> range:
+    """Return the teachers of one task: those whose rows are in one bucket."""
+    # Bucket t * n_tasks // n_teachers has teacher t.
+    ends = [-(-number * n_teachers // n_tasks) for number in (task, task + 1)]
+    return range(*ends)
 
 
 class _BucketWriter:

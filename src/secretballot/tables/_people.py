@@ -28,10 +28,13 @@ class People:
         cls, accountant: PrivacyAccountant, owners: ArrayLike | None, n_rows: int
     ) -> People:
         check_unit(accountant, owners=owners is not None)
+        return cls.of_ids(None if owners is None else Owners.read(owners, n_rows), n_rows)
+
+    @classmethod
+    def of_ids(cls, owners: Owners | None, n_rows: int) -> People:
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
-        read = Owners.read(owners, n_rows)
-        return cls.of_numbers(read.of_row, len(read.ids))
+        return cls.of_numbers(owners.of_row, len(owners.ids))
 
     @classmethod
     def of_numbers(cls, owner_of_row: NDArray[np.intp], n: int) -> People:

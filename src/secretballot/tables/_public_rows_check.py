@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import ClassVar
@@ -20,8 +20,7 @@ from secretballot._base._errors import (
 )
 from secretballot._base._sklearn_compat import _num_samples
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._protocol import RandomState
-from secretballot.accounting._release_plan import PlannedRelease, Run
+from secretballot.accounting._release_plan import PlannedRelease, Run, unpaid_run
 from secretballot.ledger._budget import Scope, by_level
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.tables._columns import Column, Header
@@ -173,15 +172,13 @@ class PublicRowsCheck:
             return self
         (release,) = self.planned()
         of_fit = {key: value for key, value in note.items() if key not in _BALLOT_KEYS}
-        noisy, column = release_largest_count(
-            accountant,
-            totals(),
-            self.sigma,
-            random_state=random_state,
-            scope=scope,
-            note={**of_fit, **release.note},
+        run = unpaid_run(
+            accountant, release, scope=scope, note=of_fit, noise=lambda *_: random_state
         )
-        return self._judged(noisy, column)
+        try:
+            return self.draw(run, totals)
+        except CompletedInterrupt:
+            raise KeyboardInterrupt from None  # the count is not the answer of the user's call
 
     def _judged(self, noisy: float, column: Hashable) -> PublicRowsCheck:
         """Return the check with its count; ValueError if it is over half of the people."""
@@ -245,38 +242,11 @@ def share_after(share: float) -> float:
     return (1 - share) * (1 - _ROUNDING_SHARE) if share else 1.0
 
 
-def release_largest_count(
-    accountant: PrivacyAccountant,
-    counts: Mapping[Hashable, float],
-    sigma: float,
-    *,
-    scope: Scope | None,
-    random_state: RandomState,
-    note: Mapping[str, object],
-) -> tuple[float, Hashable]:
-    """Release the largest count of all columns with noise; its column is not released.
-
-    One person moves the largest count by 1 at most if that holds for the count of each column.
-    """
-    column, count = max(counts.items(), key=itemgetter(1), default=_NO_COUNT)
-    try:
-        released = accountant.release(
-            NoisyCounts(sigma=sigma),
-            [[count]],
-            random_state=random_state,
-            scope=scope,
-            note=note,
-        )
-    except CompletedInterrupt:
-        raise KeyboardInterrupt from None  # the count is not the answer of the user's call
-    return float(released[0, 0]), column
-
-
 def cells_outside(
     X: ArrayLike,
     X_public: ArrayLike,
     categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
-    chosen: Collection[Hashable] | None = None,
+    names: Sequence[Hashable] = (),
 ) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
     """Yield, column by column, the mask of private cells outside of the public ones.
 
@@ -284,14 +254,14 @@ def cells_outside(
     Categories and texts are outside if no public row shows them and they were not declared, unless
     a quarter of the public cells occur only once. A cell that does not fit the public type is
     outside, and so is a missing cell where no public cell is missing. `categories` are public,
-    whether rows show them or not. Only the `chosen` columns are compared; None: all. A row's mask
-    depends on that row and on public rows alone.
+    whether rows show them or not. Without `names` columns have those of the public rows, or their
+    positions. A row's mask depends on that row and on public rows alone.
     """
     if container_kind(X_public) in ("", "column", "list"):
         return
     shown: ArrayLike = public_table(X_public, "X_public")
     header = Header(column_names(shown), np.shape(shown)[1:])
-    names = header.names or range(math.prod(header.shape))
+    names = names or header.names or range(math.prod(header.shape))
     positions = np.unique(np.linspace(0, len(names) - 1, _MOST_COLUMNS, dtype=int)).tolist()
     tables: list[Iterable[ArrayLike]] = []
     for table in (X, shown):
@@ -301,6 +271,5 @@ def cells_outside(
             tables.append(map(header.match_columns(table).__getitem__, positions))
     for index, private, public in zip(positions, *tables, strict=True):
         name = names[index]
-        if chosen is None or name in chosen:
-            column = Column.of(name, public, (categories or {}).get(name))
-            yield name, column.outside(column.read(private))
+        column = Column.of(name, public, (categories or {}).get(name))
+        yield name, column.outside(column.read(private))

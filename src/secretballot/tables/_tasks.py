@@ -1,16 +1,21 @@
-"""Tasks on parts: what they return, also when they fail, quotes no private value."""
+"""Tasks in processes, and on parts, whose results and errors quote no private value."""
 
 from __future__ import annotations
 
 import errno
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
+
+import joblib
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._base._errors import NOT_FOR_PUBLICATION
 from secretballot._base._progress import ProgressTask
@@ -34,6 +39,13 @@ def target_errors(columns: str | list[str]) -> Iterator[None]:
             f"classes, 0 and 1 for several labels, or numbers ({type(error).__name__}). Leave such "
             "rows out of the parts, or name their class."
         ) from None
+
+
+def save_whole(value: object, path: str) -> None:
+    """Write a file under another name first: a task may be run twice, or be cut off."""
+    new = f"{path}.{uuid4().hex}"
+    joblib.dump(value, new)
+    os.replace(new, path)
 
 
 @dataclass(frozen=True)
@@ -105,3 +117,24 @@ def _function(path: str) -> Callable[[int], object]:
             "that the client and all workers can read and write."
         ) from None
     return function
+
+
+def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
+    """Divide the teachers into batches: few, as each is sent the public rows, but of like size."""
+    workers = effective_n_jobs(n_jobs)
+    size = 1 if workers == 1 else max(1, n_teachers // (16 * workers))
+    return [range(start, min(start + size, n_teachers)) for start in range(0, n_teachers, size)]
+
+
+def run_tasks(
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, n_jobs: int | None
+) -> Iterator[Any]:
+    """Yield the results of ``function(*task)`` in the order in which they arrive.
+
+    Workers are processes, unless the caller configures joblib otherwise: scikit-learn sets warning
+    filters anew for every task, also inside of forests, and threads share these filters.
+    """
+    backend, _ = get_active_backend()
+    as_generator = getattr(backend, "supports_return_generator", False)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_generator else "list")
+    return iter(parallel(delayed(function)(*task) for task in tasks))

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
-from secretballot.ensemble._partition import OwnedRows, spread_rows
+from secretballot.ensemble._ensemble_data import split_rows
+from secretballot.ensemble._partition import spread_rows
 from secretballot.ensemble.individual import Assignment
 from secretballot.ensemble.individual._weighting import largest_remainder
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 from secretballot.tables._levels import affordable, check_levels
+from secretballot.tables._owners import Owners
 from secretballot.tables._randomness import Randomness
 
 RANDOMNESS = Randomness(7, seeded=True)
@@ -31,8 +33,8 @@ def levels_of(epsilons, people, owners=None, order="renyi"):
 
 
 def rows_of(assignment, n_rows, owners=None):
-    levels = assignment.levels.of_row if hasattr(assignment, "levels") else None
-    return assignment.assign(OwnedRows(n_rows, levels, owners), RANDOMNESS)
+    ids = None if owners is None else Owners.read(owners, n_rows)
+    return split_rows(assignment, RANDOMNESS, n_rows, ids, getattr(assignment, "levels", None))
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,13 @@ from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateChoice, PrivateTeacherEnsemble, PublicData, PublicStudent
+from secretballot.ensemble._shards import ShardReader
 from secretballot.ensemble._target import ClassTarget
 from secretballot.ensemble.student import _student_choice as choosing
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import BinaryVoting, GNMax
+from secretballot.tables._people import People
+from secretballot.tables._private_rows import PrivateRows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise_check import choose_calls
 
@@ -174,11 +177,10 @@ def furthest():
     target = ClassTarget(np.array([0, 1]))
 
     def counts(X, y):
-        return count_right_answers(
-            candidates,
-            accountant,
-            SimpleNamespace(X=X, y=y, owners=owners, target=target, parts=None),
-        )
+        people = People.from_owners(accountant, owners, len(X))
+        rows = PrivateRows.of_table(X, y, people).read(ShardReader(None, target).read)
+        data = SimpleNamespace(rows=rows, target=target, is_in_parts=False)
+        return count_right_answers(candidates, data)
 
     base, moved = counts(X, y), []
     for first in (-1e6, -3.0, 3.0, 1e6):

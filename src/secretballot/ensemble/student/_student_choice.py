@@ -15,7 +15,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from secretballot._base._errors import CompletedInterrupt, warn
 from secretballot._base._interrupts import HeldInterrupts
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._reservations import Reservation
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._target import NO_BALLOT, Target, dense_labels
@@ -27,7 +26,6 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._noisy_counts import BestOfCounts
 from secretballot.mechanisms._noisy_max import GNMax
 from secretballot.tables._labels import encode
-from secretballot.tables._people import People
 from secretballot.tables._row_independence import check_row_independence, copy_rows
 from secretballot.tables._row_schema import RowSchema
 from secretballot.tables._rowwise import RowCalls, private_copies
@@ -37,7 +35,8 @@ if TYPE_CHECKING:
     from secretballot.ensemble._ensemble_data import EnsembleData
     from secretballot.ensemble._labelling import Labelling
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
-    from secretballot.ensemble.parts import StoredTeachers
+    from secretballot.ensemble._shards import ShardRows
+    from secretballot.ensemble._stored_teachers import StoredTeachers
 
 Scorer = Callable[[PublicStudent, Rows, ArrayLike], float]
 
@@ -77,7 +76,7 @@ class StudentChoice:
                 f"and scoring={student.scoring!r} would choose by ballot; leave scoring out, which "
                 "counts rows."
             )
-        if student.scoring is not None and data.parts is not None:
+        if student.scoring is not None and data.is_in_parts:
             raise ValueError(
                 f"scoring={student.scoring!r} has each teacher score the students on its rows, and "
                 "teachers of rows in parts are not asked for that: leave scoring out, which counts "
@@ -149,12 +148,12 @@ class StudentChoice:
             assert data.schema is not None
             calls = _candidate_calls(public, data.schema, self.student, self.ensemble.n_jobs)
             for candidate in calls:
-                candidate.warn_slow(data.facts.n_people if data.owners is None else None)
+                candidate.warn_slow(data.facts.n_people if data.facts.split_by == "row" else None)
             note["rows_per_call"] = [candidate.rows_per_call for candidate in calls]
-            counts = count_right_answers(calls, accountant, data, self.ensemble.n_jobs)
+            counts = count_right_answers(calls, data, self.ensemble.n_jobs)
         else:
             assert isinstance(teachers, Sequence)
-            votes = _votes_for_candidates(public, self.student.scorer(), data, teachers, labelling)
+            votes = _votes_for_candidates(public, self.student.scorer(), data, teachers)
             counts = np.bincount(votes, minlength=len(public)).astype(np.float64)
         outcome = accountant.release(
             self.mechanism,
@@ -212,31 +211,23 @@ def _candidate_calls(
 
 
 def count_right_answers(
-    candidates: Sequence[RowCalls],
-    accountant: PrivacyAccountant,
-    data: EnsembleData,
-    n_jobs: int | None = None,
+    candidates: Sequence[RowCalls], data: EnsembleData, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
     """Count the private rows that each candidate predicts correctly; owners weigh alike."""
-    if data.parts is not None:
-        return data.parts.sum(partial(_right_answers, candidates, data.target, None))
-    people = People.from_owners(accountant, data.owners, _num_samples(data.X))
-    return _right_answers(candidates, data.target, n_jobs, data.X, data.y, people)
+    assert data.rows is not None
+    n_jobs = None if data.is_in_parts else n_jobs
+    return data.rows.sum(partial(_right_answers, candidates, data.target, n_jobs))
 
 
 def _right_answers(
-    candidates: Sequence[RowCalls],
-    target: Target,
-    n_jobs: int | None,
-    X: Rows,
-    y: Rows,
-    people: People,
+    candidates: Sequence[RowCalls], target: Target, n_jobs: int | None, rows: ShardRows
 ) -> NDArray[np.float64]:
+    y = rows.labels
     truth = dense_labels(y) if target.multilabel else encode(y, target.classes, "y")
     scores = Parallel(n_jobs=n_jobs)(
-        delayed(_row_scores)(candidate, X, truth, target) for candidate in candidates
+        delayed(_row_scores)(candidate, rows.table, truth, target) for candidate in candidates
     )
-    return people.total(np.array(list(scores)))
+    return rows.chunk.owners.total(np.array(list(scores)))
 
 
 def _row_scores(
@@ -255,16 +246,19 @@ def _votes_for_candidates(
     scorer: Scorer | None,
     data: EnsembleData,
     teachers: Sequence[Teacher],
-    labelling: Labelling,
 ) -> NDArray[np.intp]:
     """Return the candidate that each teacher votes for.
 
     A teacher votes by its own private rows, a party by its predictions of the public rows.
     """
     if data.parties is None:
-        # The partition of the training: its random stream is keyed.
-        shards = data.shards(labelling.randomness)
-        samples = ((_safe_indexing(data.X, rows), data.y[rows]) for rows in shards)
+        assert data.rows is not None
+        rows = data.rows.load(0)
+        assert rows.chunk.shards is not None
+        samples = (
+            (_safe_indexing(rows.table, places), rows.labels[places])
+            for places in rows.chunk.shards.values()
+        )
     else:
         samples = (
             (data.X_public, _predictions(index, data, teachers)) for index in range(len(teachers))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import joblib
 
 from secretballot._base._files import PrivateFolder
-from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
+from secretballot.ensemble._estimator_types import Classes, Rows
+from secretballot.ensemble._teachers import Shard
 from secretballot.ensemble._votes import BatchVotes, count_by_group
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._buckets import Buckets
 from secretballot.tables._engine import Engine
-from secretballot.tables._tasks import map_tasks
+from secretballot.tables._exchange import teachers_of_task
+from secretballot.tables._tasks import map_tasks, save_whole
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,14 @@ class StoredTeachers:
         return (votes for _, votes in tasks)
 
 
-def teachers_of_task(n_teachers: int, n_tasks: int, task: int) -> range:
-    """Return the teachers of one task: those whose rows are in one bucket."""
-    # Bucket t * n_tasks // n_teachers has teacher t.
-    ends = [-(-number * n_teachers // n_tasks) for number in (task, task + 1)]
-    return range(*ends)
-
-
-def store_teachers(folder: str, teachers: Mapping[int, Teacher]) -> None:
-    """Write teachers to files, each under another name first: a task may be run twice."""
-    for number, teacher in teachers.items():
-        path = os.path.join(folder, f"teacher-{number}")
-        new = f"{path}.{uuid4().hex}"
-        joblib.dump(teacher, new)
-        os.replace(new, path)
+def train_and_store(
+    shards: list[Shard], train: Callable[[list[Shard]], BatchVotes], folder: str
+) -> BatchVotes:
+    """Train teachers on a worker, and write them to files."""
+    votes = train(shards)
+    for number, teacher in votes.trained.items():
+        save_whole(teacher, os.path.join(folder, f"teacher-{number}"))
+    return without_quotes(votes)
 
 
 def without_quotes(votes: BatchVotes) -> BatchVotes:

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from secretballot._base._errors import warn
-from secretballot._base._interrupts import completed
+from secretballot._base._numbers import check_number
 from secretballot._base._view import Bar, Cell, Prose, Shown, Table, View
 from secretballot.accounting._answers import Share
 from secretballot.accounting._protocol import RandomState
-from secretballot.measures._error_moments import ErrorMoments
-from secretballot.measures._error_scale import ErrorScale
 from secretballot.measures._intervals import Interval
-from secretballot.measures._regression_price import ScaleChoice, choose_sum_noise
-from secretballot.measures._score_price import Epsilon, NoiseChoice, check_score
-from secretballot.measures._scored_rows import ScoredRows, TableScores, check_order_of_labels
+from secretballot.measures._measure import (
+    Counted,
+    Epsilon,
+    Floats,
+    NoiseChoice,
+    PriceOfScore,
+    ScoreMeasure,
+    price_of,
+    release_score,
+)
+from secretballot.measures._scored_rows import ScoredRows, check_order_of_labels
+from secretballot.measures._squared_errors import ErrorMoments, ErrorScale
 from secretballot.measures._targets import check_target_bounds, read_predictions, read_targets
+from secretballot.mechanisms._noisy_counts import VectorSum
 from secretballot.tables._people import People
 
 if TYPE_CHECKING:
     from secretballot.accounting._accountant import PrivacyAccountant
+
+#: Function from the noise of a mean over people, sigma / n, to the scale of errors.
+ScaleChoice = Callable[[float], ErrorScale]
+
+#: Default noise, in square roots of the number of people.
+_DEFAULT_NOISE = 1 / 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,83 +115,137 @@ class PrivateRegressionScore(Shown):
         return View("PrivateRegressionScore", (table, Prose.of(counted, clipped, quiet=True)))
 
 
-def release_errors(
-    accountant: PrivacyAccountant,
-    scored: ScoredRows,
-    choose_scale: ScaleChoice,
-    noise: NoiseChoice,
-    random_state: RandomState,
-) -> PrivateRegressionScore:
-    """Release the score of predictions in a scale that follows from the noise."""
-    mechanism, scope = choose_sum_noise(accountant, scored.n, noise)
-    scale = choose_scale(mechanism.sigma / scored.n)
-    sums = scored.sum(partial(sum_errors, scale))[None]
-    noise_of_mean = mechanism.sigma / scored.n
-    facts = f", if targets have a standard deviation of {scale.deviation:,.4g}"
-    if not scale.deviation:
-        facts = (
+@dataclass(frozen=True, kw_only=True)
+class RegressionScorePrice(PriceOfScore):
+    """Price of a score of numbers on private rows.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation of the noise, in units of the largest distance between two rows' vectors.
+    share : float or dict of str to float
+        Share of the whole budget that the score takes, per level if epsilon is per level.
+    half_width : float
+        Expected half-width of the interval of R^2. It depends on the expected R^2 and standard
+        deviation of the targets.
+    largest_error : float
+        Size at which errors will be clipped.
+    target_std : float
+        Standard deviation of the targets on which `half_width` relies; 0, and an infinite width, if
+        the fit of a model could not tell it from noise.
+    level : float
+        Confidence level of that interval.
+    fits : bool
+        Whether that share is left of the budget.
+    """
+
+    largest_error: float
+    target_std: float
+
+    @property
+    def precision(self) -> str:
+        """Half-width of the interval of R^2, and the targets that it expects, as a text."""
+        return f"R^2 +-{self.half_width:.2g} if targets vary by {self.target_std:,.4g}"
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return (
+            f"R^2 +-{self.half_width:.2g} at {self.level:.0%}, noise {self.sigma:.3g}",
+            f"expects targets with a standard deviation of {self.target_std:,.4g}",
+            f"errors count up to {self.largest_error:,.4g}",
+        )
+
+
+@dataclass(frozen=True)
+class SquaredErrors(ScoreMeasure[PrivateRegressionScore, RegressionScorePrice]):
+    """People cast the vectors of `ErrorScale`, averaged over their rows."""
+
+    chosen: ErrorScale | ScaleChoice
+    #: Whether a score is released although the variance of its targets is unknown.
+    by_sigma: bool = False
+
+    name, reads = "squared errors", "vectors of errors and targets, and their products"
+    remedy = "or declare closer target_bounds=, or a smaller largest_error="
+
+    @property
+    def scale(self) -> ErrorScale:
+        assert isinstance(self.chosen, ErrorScale)
+        return self.chosen
+
+    def mechanism(self, sigma: float) -> VectorSum:
+        return unit_sum(sigma)
+
+    def default_sigma(self, n: int) -> float:
+        return _DEFAULT_NOISE * math.sqrt(n)
+
+    def sized(self, noise: float) -> SquaredErrors:
+        chosen = self.chosen if isinstance(self.chosen, ErrorScale) else self.chosen(noise)
+        return replace(self, chosen=chosen)
+
+    def cast(self, y_true: ArrayLike, y_pred: ArrayLike, people: People) -> Floats:
+        targets = read_targets(y_true, "y_true")
+        predictions = read_predictions(y_pred, len(targets))
+        return people.sum_averages(self.scale.vectors(targets, predictions))
+
+    def error(self, sigma: float, n: int) -> float:
+        is_expected = not self.by_sigma or self.scale.deviation > 0
+        return max(sigma / n, self.scale.noise_error(sigma / n) if is_expected else 0.0)
+
+    def facts(self, n: int) -> str:
+        scale = self.scale
+        if scale.deviation:
+            return f", if targets have a standard deviation of {scale.deviation:,.4g}"
+        return (
             f", by the warning of the fit: noise hides how far targets vary within target_bounds="
             f"{(scale.low, scale.high)!r}, and sigma= releases a score all the same"
         )
-    is_expected = noise.sigma is None or scale.deviation > 0
-    check_score(
-        accountant,
-        mechanism,
-        None,
-        scope,
-        n=scored.n,
-        level=noise.level,
-        noise=max(noise_of_mean, scale.noise_error(noise_of_mean) if is_expected else 0.0),
-        facts=facts,
-        remedy="or declare closer target_bounds=, or a smaller largest_error=",
-    )
 
-    def result(released: NDArray[np.float64]) -> PrivateRegressionScore:
-        moments = ErrorMoments.from_sums(scale, np.asarray(released[0]), mechanism.sigma, scored.n)
-        words = moments.hidden_by_noise(noise.level)
-        if words:
-            words.append(
-                "Declare target_bounds= closer to the targets, or a smaller largest_error=, score "
-                "more rows, or give a larger amount."
-            )
-        if signs := moments.signs_of_other_units(noise.level):
-            words.append(
-                f"{'; '.join(signs)}. Do the targets have the unit of the predictions, and of "
-                f"target_bounds={(scale.low, scale.high)!r}, to which they are clipped?"
-            )
-        if words:
+    def result(self, released: Floats, counted: Counted) -> PrivateRegressionScore:
+        scale, (level, n, _, sigma) = self.scale, counted
+        moments = ErrorMoments.from_sums(scale, released, sigma, n)
+        if words := _cautions(moments, level):
             warn(f"{' '.join(words)} This follows from what was released, and is paid for.")
         return PrivateRegressionScore(
             r2=moments.r2,
-            r2_interval=moments.r2_interval(noise.level),
+            r2_interval=moments.r2_interval(level),
             rmse=moments.rmse,
-            rmse_interval=moments.rmse_interval(noise.level),
-            level=noise.level,
-            n=scored.n,
-            unit=scored.unit,
-            sigma=mechanism.sigma,
+            rmse_interval=moments.rmse_interval(level),
             largest_error=scale.largest_error,
             largest_deviation=scale.largest_deviation,
             centre=scale.centre,
+            **counted._asdict(),
         )
 
-    return completed(
-        lambda: accountant.release(
-            mechanism,
-            sums,
-            random_state=random_state,
-            scope=scope,
-            note={"measured": "squared errors", "n_counted": scored.n, **scored.note},
-        ),
-        result,
-    )
+    def price(self, n: int, **priced: Any) -> RegressionScorePrice:
+        noise, level = priced["sigma"] / n, priced["level"]
+        return RegressionScorePrice(
+            half_width=ErrorMoments.expected_half_width(self.scale, noise, n, level),
+            largest_error=self.scale.largest_error,
+            target_std=self.scale.deviation,
+            **priced,
+        )
 
 
-def sum_errors(
-    scale: ErrorScale, y_true: ArrayLike, y_pred: ArrayLike, people: People
-) -> NDArray[np.float64]:
-    targets = read_targets(y_true, "y_true")
-    return people.sum_averages(scale.vectors(targets, read_predictions(y_pred, len(targets))))
+def unit_sum(sigma: float) -> VectorSum:
+    """Return the mechanism of sums of vectors that are at most 1 apart."""
+    return VectorSum(sigma=sigma, norm=1.0, diameter=1.0)
+
+
+def _cautions(moments: ErrorMoments, level: float) -> list[str]:
+    """Describe remedies, and what shows that they are needed."""
+    words, scale = list[str](), moments.scale
+    if signs := moments.signs_of_other_units(level):
+        words.append(
+            "If the targets have another unit than the predictions, or than target_bounds="
+            f"{(scale.low, scale.high)!r}, to which both are clipped, convert them to it: "
+            f"{'; '.join(signs)}."
+        )
+    if hidden := moments.hidden_by_noise(level):
+        words.append(
+            "Declare target_bounds= closer to the targets, or a smaller largest_error=, score "
+            f"more rows, or give a larger amount. {' '.join(hidden)}"
+        )
+    return words
 
 
 def regression_score_private(
@@ -273,11 +341,70 @@ def regression_score_private(
     >>> f"{accountant.spent().share:.1%}"
     '1.0%'
     """
-    noise = NoiseChoice.of_answer("regression_score_private", epsilon, share, sigma, level)
+    noise = NoiseChoice(epsilon, share, sigma, level).check("regression_score_private", needed=True)
     bounds = check_target_bounds(target_bounds)
     scale = ErrorScale.between(bounds, largest_error)
     check_order_of_labels(y_true, y_pred, owners)
     targets = read_targets(y_true, "y_true")
     people = People.from_owners(accountant, owners, len(targets))
-    scored = TableScores(targets, read_predictions(y_pred, len(targets)), people)
-    return release_errors(accountant, scored, lambda _: scale, noise, random_state)
+    scored = ScoredRows.of_predictions(targets, read_predictions(y_pred, len(targets)), people)
+    measure = SquaredErrors(scale, by_sigma=sigma is not None)
+    return release_score(accountant, measure, scored, noise, random_state)
+
+
+def price_regression_score(
+    accountant: PrivacyAccountant,
+    n: int,
+    *,
+    target_bounds: tuple[float, float],
+    largest_error: float | None = None,
+    r2: float = 0.5,
+    target_std: float | None = None,
+    epsilon: Epsilon = None,
+    share: Share = None,
+    sigma: float | None = None,
+    level: float = 0.95,
+) -> RegressionScorePrice:
+    """Compute the price of `regression_score_private`. Nothing is spent.
+
+    Parameters
+    ----------
+    accountant : PrivacyAccountant
+        The budget of the private rows.
+    n : int or table of rows
+        Number of rows, or owners, that will be counted.
+    target_bounds, largest_error
+        As for `regression_score_private`.
+    r2 : float, default=0.5
+        Expected R^2, below 1. The width of its interval depends on it, the price does not.
+    target_std : float, default=None
+        Expected standard deviation of the targets; None is a quarter of the range of their bounds.
+    epsilon, share, sigma, level
+        As for `regression_score_private`. Without an amount it prices an eighth of the square root
+        of `n` as `sigma`, whose mu^2 is 64 / n: four times that of an accuracy.
+
+    Returns
+    -------
+    RegressionScorePrice
+
+    Raises
+    ------
+    BudgetExceededError
+        If `share` is more than what is left, or next to nothing is left for `epsilon`.
+
+    Examples
+    --------
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.measures import price_regression_score
+    >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
+    >>> price = price_regression_score(accountant, 90_000, target_bounds=(0, 1), r2=0.8)
+    >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
+    '1.0% of the budget, +-0.017'
+    """
+    check_number("r2", r2, below=1)
+    if target_std is not None:
+        check_number("target_std", target_std, above=0)
+    bounds = check_target_bounds(target_bounds)
+    scale = ErrorScale.between(bounds, largest_error, r2=r2, target_std=target_std)
+    measure = SquaredErrors(scale)
+    return price_of(accountant, n, measure, NoiseChoice(epsilon, share, sigma, level))
