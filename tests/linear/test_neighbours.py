@@ -329,7 +329,7 @@ PLANTED = {
     # Products are scaled as if they were never further apart than one is long.
     "products": [
         (_fit_plan, "plan_bins", equal_bins),
-        (RowSums, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
+        (RowSums, "score_products", lambda *each, **how: 2**0.5 * PRODUCTS(*each, **how)),
         (_synthetic_rows, "column_margins", lambda *_: [HALVES] * 3),
         (ColumnMargins, "ranked", unranked),
     ],
