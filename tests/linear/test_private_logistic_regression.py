@@ -276,7 +276,7 @@ def test_misfit_cells_are_missing(features):
 
 @pytest.mark.parametrize("cells", [np.nan, None, "old", 10**400])
 def test_many_misfits_warn_after_the_release(cells):
-    fitted = model(check_public_rows=False)
+    fitted = model(8.0, check_public_rows=False)
     with (
         pytest.warns(UserWarning, match=r"'age'.*NOT FOR PUBLICATION"),
         pytest.warns(UserWarning, match="next to no private row has a cell of 'age'.*released"),
