@@ -65,7 +65,7 @@ FITS = {
     "label of text": ({"y": np.where(np.arange(40) == 0, SECRET, Y.astype(str))}, True),
     "missing label": ({"y": np.where(np.arange(40) == 3, np.nan, Y)}, False),
     "owner": ({"unit": "owner", "owners": with_secret(OWNERS, (1, 4711))}, False),
-    "owner that is no list": ({"unit": "owner", "owners": SECRET}, True),
+    "owner that is no list": ({"unit": "owner", "owners": SECRET.encode()}, True),
     "kinds of owners": ({"unit": "owner", "owners": with_secret(OWNERS, SECRET)}, False),
     "level": ({"levels": LEVELS, "budgets": with_secret(NAMES, SECRET)}, True),
     "level of number": ({"levels": LEVELS, "budgets": with_secret(NAMES, 4711)}, True),

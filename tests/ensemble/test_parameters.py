@@ -157,7 +157,7 @@ def test_owners_need_a_budget_for_owners(ensemble, private, public):
         (np.arange(201), "owners has 201 entries, but X has 200 rows"),
         (np.arange(199), "owners has 199 entries, but X has 200 rows"),
         (np.arange(200)[:, None], r"owners has shape \(200, 1\); give one owner id per row"),
-        ("person", "owners='person' is no list; give one owner id per row"),
+        ("person", "owners is a text, and no list; give one owner id per row"),
         (7, "owners=7 is no list"),
     ],
     ids=lambda value: value if isinstance(value, str) else "owners",

@@ -69,7 +69,7 @@ MISTAKES = (
     owners("owners in a column", "owners has shape .650, 1.; give one owner id", OWNERS[:, None]),
     owners(
         "the name of a column",
-        r"owners=.id. is no list; give one owner id per row.*table\[.id.\]\.",
+        "owners is a text, and no list; give one owner id per row.*of X_public.$",
         "id",
     ),
     *(
@@ -103,7 +103,11 @@ MISTAKES = (
         r"owners\[0\] and owners\[1\] .*two owners.*owners.str.strip.*NOT FOR PUB",
         ["Ann", "ann ", *map(str, OWNERS[2:])],
     ),
-    owners("one owner of all rows", "Use about|Use more rows", np.zeros(N, dtype=int)),
+    owners(
+        "one owner of all rows",
+        "Use about|Use more rows|owners has 1 different ones",
+        np.zeros(N, dtype=int),
+    ),
     Mistake(
         "groups for owners", "'groups'; it takes X, y, X_public, owners", data={"groups": OWNERS}
     ),

@@ -160,11 +160,12 @@ def read_tables(
         if is_by_name and n_given != {(choice.n_columns,)} and not private_pool:
             check_no_shared_rows(shown, table)  # whole rows could not be compared
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
-        warn_columns(public_readings(columns.given, columns.categories))
     directions = read_directions(settings, response, choice)
     private = PrivateRows.of_table(table, targets, people, levels)
     data = _input(private, columns, response, directions)
     _check_declared(columns, data.private.load(0))
+    if pool is not None:
+        warn_columns(public_readings(columns.given, columns.categories))
     return replace(data, columns=columns.named_like(table))
 
 

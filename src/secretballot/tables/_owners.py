@@ -45,8 +45,8 @@ def one_column(name: str, values: Any) -> str:
 def check_owners(owners: ArrayLike, n_rows: int) -> None:
     if isinstance(owners, str):
         raise ValueError(
-            f"owners={owners!r} is no list; give one owner id per row, such as the column itself, "
-            f"table[{owners!r}]. Then leave it out of X, and of X_public."
+            "owners is a text, and no list; give one owner id per row, such as the column itself, "
+            "owners=table['person']. Then leave it out of X, and of X_public."
         )
     if isinstance(owners, bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
