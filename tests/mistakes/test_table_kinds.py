@@ -185,6 +185,5 @@ def test_sparse_rows_to_score_where_the_fit_had_a_table():
     model = logistic(PrivacyAccountant(9.0, 1e-5), epsilon=5.0)
     model.fit(TABLE, labels, X_public=PublicData(PUBLIC_TABLE))
     rows = sparse.csr_array(TABLE.to_numpy())
-    with pytest.raises(ValueError, match=r"X is sparse, and the fit had a table.*X\.toarray\(\)"):
-        model.score_private(rows, labels, share=0.1)
-    assert model.score_private(rows.toarray(), labels, share=0.1).n == N
+    for given in (rows, rows.toarray()):  # read alike, but for the noise
+        assert model.score_private(given, labels, share=0.1).value > 0.9
