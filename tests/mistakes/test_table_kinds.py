@@ -186,4 +186,4 @@ def test_sparse_rows_to_score_where_the_fit_had_a_table():
     model.fit(TABLE, labels, X_public=PublicData(PUBLIC_TABLE))
     rows = sparse.csr_array(TABLE.to_numpy())
     for given in (rows, rows.toarray()):  # read alike, but for the noise
-        assert model.score_private(given, labels, share=0.1).value > 0.9
+        assert model.score_private(given, labels, share=0.1).accuracy > 0.9
