@@ -126,7 +126,6 @@ CALLERS = {
         "self.ensemble._check_accountant().reserve",
     },
     "parties/_party.py": {"self.accountant.reserve"},
-    "quantification/_publish_proportions.py": {"budget.release"},
     "testing/_mechanism_checks.py": {"accountant.release", "accountant.reserve"},
 }
 # The run, and what has a method of the same name: a lock, a choice, a voter.

@@ -18,7 +18,6 @@ from secretballot._base._errors import (
     PrivacyLeakWarning,
     warn,
 )
-from secretballot._base._interrupts import completed
 from secretballot._base._numbers import (
     check_integer,
     check_number,
@@ -30,6 +29,7 @@ from secretballot._base._numbers import (
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._answers import Share, UnnamedBudget, answer_scope, check_amount
 from secretballot.accounting._limits import USED_UP, WORTH_SPENDING, less_rounding
+from secretballot.accounting._release_plan import PlannedRelease, unpaid_run
 from secretballot.ledger._budget import Scope
 from secretballot.mechanisms._proportions import (
     DirichletProportions,
@@ -212,11 +212,19 @@ default="auto"
     if accountant is None and random_state is None:
         opened = UnnamedBudget(label_arrays(y_bags, counts))
         opened.warn("labels")
-    note = {
-        "purpose": "label proportions",
-        "bags_formed_by": formed_by,
-        "min_count_promised": promised,
-    }
+    release = PlannedRelease(
+        name="proportions",
+        mechanism=chosen,
+        n_rows=len(counts),
+        share=1.0,
+        reads="labels of each bag, by class",
+        note={
+            "purpose": "label proportions",
+            "bags_formed_by": formed_by,
+            "min_count_promised": promised,
+        },
+    )
+    run = unpaid_run(budget, release, scope=scope, noise=lambda *_: random_state)
 
     def result(proportions: Floats) -> PublishedProportions:
         if opened is not None:
@@ -232,12 +240,7 @@ default="auto"
         )
 
     try:
-        return completed(
-            lambda: budget.release(
-                chosen, counts, scope=scope, random_state=random_state, note=note
-            ),
-            result,
-        )
+        return run.answer(release.name, counts, result)
     except BudgetExceededError as error:
         if (order := budget.levels[0].order) == math.inf:
             raise
