@@ -16,7 +16,7 @@ from secretballot.tables._table_checks import warn_repeated_rows
 RNG = np.random.default_rng(0)
 N = 600
 TABLE = pd.DataFrame({"age": RNG.integers(20, 60, N), "hours": RNG.normal(40, 5, N)})
-LABELS = pd.Series((TABLE["hours"] > 40).astype(int))
+LABELS = (pd.Series((TABLE["hours"] > 40).astype(int))).rename("y")
 PLACE = pd.Series(RNG.choice(["north", "south"], N))
 
 
@@ -45,7 +45,7 @@ def regressor(**options):
 USES = {
     "score": lambda: scored(classifier, LABELS, "score_private"),
     "confusion": lambda: scored(classifier, LABELS, "confusion_private"),
-    "score of numbers": lambda: scored(regressor, TABLE["age"] + 1, "score_private"),
+    "score of numbers": lambda: scored(regressor, TABLE["age"].rename("y") + 1, "score_private"),
     "quantiles": lambda: (
         lambda copy: private_quantiles(
             copy(TABLE), bounds=(0, 100), accountant=PrivacyAccountant(1.0, 1e-5), share="rest"
