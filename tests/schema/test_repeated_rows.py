@@ -16,7 +16,7 @@ from secretballot.tables._table_checks import warn_repeated_rows
 RNG = np.random.default_rng(0)
 N = 600
 TABLE = pd.DataFrame({"age": RNG.integers(20, 60, N), "hours": RNG.normal(40, 5, N)})
-LABELS = (pd.Series((TABLE["hours"] > 40).astype(int))).rename("y")
+LABELS = (TABLE["hours"] > 40).astype(int).rename("y")
 PLACE = pd.Series(RNG.choice(["north", "south"], N))
 
 
