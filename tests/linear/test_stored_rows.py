@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.distributed._parts import OWNER, TARGET, budget, split, table
+from tests.distributed._parts import OWNER, TARGET, split, table
 
 from secretballot.tables import PrivateParts, _tasks
 from secretballot.tables._private_rows import PrivateRows
@@ -17,7 +17,7 @@ def same(value):
 def test_a_second_run_that_is_killed_leaves_the_file_of_the_first(tmp_path, monkeypatch):
     split(table(), tmp_path / "parts")
     parts = PrivateParts(tmp_path / "parts", y=TARGET, owners=OWNER, n_buckets=2)
-    rows = PrivateRows.of_parts(parts, ["b"], budget()).read(lambda chunk: chunk.table["b"])
+    rows = PrivateRows.of_parts(parts, ["b"], TARGET).read(lambda chunk: chunk.table["b"])
     kept, _ = rows.keep(np.asarray, same, same)
     mapped = kept.load(0)
 
