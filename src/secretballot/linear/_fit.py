@@ -239,7 +239,7 @@ def _rounds(
     run: Run,
     task: EstimatorTask,
 ) -> RoundPlan:
-    def release(name: str, sums: Floats) -> Floats:
+    def draw(name: str, sums: Floats) -> Floats:
         outcome = run.release(name, sums.reshape(1, -1))
         task.advance("round")
         return np.asarray(outcome).reshape(sums.shape)
@@ -251,7 +251,7 @@ def _rounds(
         data.population.total,
         features,
         public_features(data.columns, features),
-        release,
+        draw,
         plan.sums.sigma,
         n_rounds=plan.n_rounds,
         n_people=data.population.n_people,
