@@ -196,7 +196,7 @@ def test_cells_of_merged_bins_in_another_order_are_equal():
 def test_only_columns_with_a_direction_are_put_in_order():
     x = numbers()
     bins = NumberBins("x", np.array([0.0]), np.array([3.0]), np.zeros(3))
-    columns = [PublicColumn(Column("x"), x)] * 2
+    columns = [PublicColumn.of(Column("x"), x)] * 2
     ordered = AdditiveBins([bins, bins]).in_order(np.array([0, 1]), columns)
     assert ordered.columns[0] is bins
     np.testing.assert_array_equal(ordered.columns[1].edges, [0.0, 3.0])

@@ -534,8 +534,11 @@ class VectorPricing(GaussianPricing):
     def _row_mu2(self) -> dict[str, float]:
         laws = row_laws(self._priced.mechanism, self._priced.n_columns)
         check_overlap(laws)
-        prices = {group: vector_mu2(law) for group, law in laws.items()}
-        return {group: math.inf if mu2 is None else mu2 for group, mu2 in prices.items()}
+        prices = {}
+        for group, law in laws.items():
+            mu2 = vector_mu2(law)
+            prices[group] = math.inf if mu2 is None else mu2
+        return prices
 
     def _groups(self) -> Iterable[str]:
         return self._row_mu2

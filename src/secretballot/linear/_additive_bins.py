@@ -66,30 +66,28 @@ class AdditiveBins:
 
     def __init__(self, columns: Sequence[ColumnFeatures]) -> None:
         self.columns = tuple(columns)
-        self.ends = np.cumsum([0, *(column.n_bins for column in self.columns)])
+        self.places: list[slice] = []  # features of each column
+        self.value_places: list[slice] = []  # the same without that of missing cells
+        self.n_entries = 0  # features of a row that are not 0, without those of pairs
+        self.weight_bits = 0  # binary places of their weights
+        ends = [0]  # between the features of columns
+        for column in self.columns:
+            start = ends[-1]
+            ends.append(start + column.n_bins)
+            self.places.append(slice(start, ends[-1]))
+            self.value_places.append(slice(start, start + column.n_values))
+            self.n_entries += column.n_entries
+            self.weight_bits = max(self.weight_bits, column.weight_bits)
+        self.ends = np.array(ends)
 
     @property
     def n_features(self) -> int:
         return int(self.ends[-1])
 
     @property
-    def n_entries(self) -> int:
-        """Number of features of a row that are not 0, without those of pairs."""
-        return sum(column.n_entries for column in self.columns)
-
-    @property
-    def weight_bits(self) -> int:
-        return max((column.weight_bits for column in self.columns), default=0)
-
-    @property
     def norm(self) -> float:
         """Length of a row without missing cells."""
         return float(np.sqrt(len(self.columns)))
-
-    @property
-    def places(self) -> list[slice]:
-        """Features of each column."""
-        return [slice(low, high) for low, high in itertools.pairwise(self.ends)]
 
     @property
     def pair_places(self) -> list[slice]:
@@ -99,18 +97,8 @@ class AdditiveBins:
 
     @property
     def pair_names(self) -> list[tuple[Hashable, Hashable]]:
-        return [
-            (self.columns[first].name, self.columns[second].name)
-            for first, second in (pair.columns for pair in self.pairs)
-        ]
-
-    @property
-    def value_places(self) -> list[slice]:
-        """Features of each column, without that of missing cells."""
-        return [
-            slice(start, start + column.n_values)
-            for column, start in zip(self.columns, self.ends[:-1].tolist(), strict=True)
-        ]
+        names = [column.name for column in self.columns]
+        return [(names[pair.columns[0]], names[pair.columns[1]]) for pair in self.pairs]
 
     @property
     def groups(self) -> list[PriorGroup]:
@@ -119,7 +107,7 @@ class AdditiveBins:
         for column, place, values in zip(self.columns, self.places, self.value_places, strict=True):
             groups.append(PriorGroup(values, column.precision()))
             if values.stop < place.stop:
-                missing = slice(values.stop, int(place.stop))
+                missing = slice(values.stop, place.stop)
                 groups.append(PriorGroup(missing, np.eye(1), centre=values))
         return groups
 
@@ -129,7 +117,7 @@ class AdditiveBins:
         """Return features that are in the order of numbers in columns with a direction."""
         return AdditiveBins(
             [
-                column.in_order(rows.numbers()) if direction else column
+                column.in_order(rows.numbers) if direction else column
                 for column, direction, rows in zip(self.columns, directions, public, strict=True)
             ]
         )
@@ -201,13 +189,13 @@ def public_bins(
     bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
         [
-            CategoryBins(column.name, category_texts(declared[column.name]), column.column.texts)
+            CategoryBins(column.name, category_texts(declared[column.name]), column.reader.texts)
             if column.name in declared
             else replace(
                 _number_bins(column, n_bins, bounds.get(column.name), placed.get(column.name)),
                 is_integer=column.has_integers(),
             )
-            if column.is_number
+            if column.reader.is_number
             else _public_categories(column, least_share)
             for column in columns
         ]
@@ -264,12 +252,12 @@ def _even_bins(name: Hashable, edges: Floats) -> NumberBins:
 
 def _public_categories(column: PublicColumn, least_share: float) -> CategoryBins:
     categories, counts = np.unique(column.texts(), return_counts=True)
-    least, listed = least_share * counts.sum(), column.column.listed
+    least, listed = least_share * counts.sum(), column.reader.listed
     if listed is None:
         categories = categories[counts >= max(least, FEWEST_ROWS)]
     else:
         categories = np.setdiff1d(category_texts(listed), categories[counts < least])
-    return CategoryBins(column.name, categories, column.column.texts)
+    return CategoryBins(column.name, categories, column.reader.texts)
 
 
 def _number_bins(
@@ -284,7 +272,7 @@ def _number_bins(
         n_values = len(frequent.values)
         ranks = np.concatenate([frequent.ranks[:n_values], placed.ranks])
         return NumberBins(column.name, frequent.values, placed.edges, ranks)
-    x = column.numbers()
+    x = column.numbers
     is_small = len(x) < FEW_PUBLIC_ROWS
     if is_small and bounds:
         return _even_bins(column.name, _few_rows_edges(x, np.empty(0), n_bins, bounds))
@@ -318,9 +306,9 @@ def spread_ends(
     """Return the ends of public numbers, without those of a few values that are seen again."""
     ends = {}
     for column in columns:
-        if not column.is_number:
+        if not column.reader.is_number:
             continue
-        values, counts = np.unique(column.numbers(), return_counts=True)
+        values, counts = np.unique(column.numbers, return_counts=True)
         if len(values) > n_bins or 2 * (counts > 1).sum() < len(values) > 1:
             ends[column.name] = (float(values[0]), float(values[-1]))
     return ends
@@ -438,7 +426,7 @@ def public_ends(
     ends = {}
     for column, own_bins in zip(columns, bins.columns, strict=True):
         if isinstance(own_bins, NumberBins):
-            x = column.numbers()
+            x = column.numbers
             spread = x[~np.isin(x, own_bins.values)]
             n_intervals = len(own_bins.edges) + 1
             if len(np.unique(spread)) > n_intervals:

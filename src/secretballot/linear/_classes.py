@@ -71,13 +71,19 @@ class ClassResponse(ClassifierResponse, ClippedResponse):
             warn_classes_learned()
 
     def read(self, y: ArrayLike) -> Targets:
-        return self.encode(check_targets(y))
-
-    def encode(self, targets: NDArray[np.generic]) -> NDArray[np.intp]:
-        return encode(targets, self.classes, "y")
+        return encode(check_targets(y), self.classes, "y")
 
     def choose_rounds(self, signal: float, n_public: int) -> int:
-        return choose_rounds(signal, n_public) if len(self.classes) == 2 else AVERAGED_ROUNDS
+        """Choose the number of rounds of residuals after the first.
+
+        The first round uses public rows in place of private ones. Its squared error is
+        1 / n_public, and that of the noise 1 / signal^2: later rounds of two classes pay off if the
+        noise is the smaller one.
+        """
+        if len(self.classes) > 2:
+            return AVERAGED_ROUNDS
+        ratio = signal**2 / n_public
+        return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         if len(self.classes) == 2:
@@ -228,16 +234,6 @@ def run_class_rounds(plan: RoundPlan) -> FittedRounds:
         )
         released.append(plan.noisy_sums(rows.sum(residual_sums), features.norm))
     return FittedRounds(posterior, released, features, reference=reference, counts=counts)
-
-
-def choose_rounds(signal: float, n_public: int) -> int:
-    """Choose the number of rounds of residuals after the first.
-
-    The first round uses public rows in place of private ones. Its squared error is 1 / n_public,
-    and that of the noise 1 / signal^2: later rounds pay off if the noise is the smaller one.
-    """
-    ratio = signal**2 / n_public
-    return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)
 
 
 #: Part of the pilot rounds before the first comparison.

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from secretballot._base._errors import warn
 from secretballot._base._view import Shown, Table, View
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
-from secretballot.linear._column_bins import CategoryBins, ColumnFeatures
+from secretballot.linear._column_bins import CategoryBins
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.tables._cells import column_cells, date_text, missing_cells, range_text
 from secretballot.tables._column_bounds import Bounds
@@ -113,15 +113,9 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _LAST_WORDS = ("key", "no", "nr", "number")
 
 
-def column_notes(columns: Sequence[PublicColumn]) -> list[str]:
-    """Describe a problem of each public column; "" if it has none."""
-    names: dict[bytes, Hashable] = {}
-    return [_note(column, names.setdefault(column.digest(), column.name)) for column in columns]
-
-
 def _note(column: PublicColumn, first_name: Hashable) -> str:
     """Describe a problem of a column; the first column with the same cells has `first_name`."""
-    cells = column.numbers() if column.is_number else column.texts()
+    cells = column.numbers if column.reader.is_number else column.texts()
     values, counts = np.unique(cells, return_counts=True)
     n_missing = int(np.isnan(column.cells).sum())
     n_cells = int(counts.sum())
@@ -129,16 +123,16 @@ def _note(column: PublicColumn, first_name: Hashable) -> str:
         return "no public row has it"
     if len(values) < 2 and not n_missing:
         return "constant"
-    if column.is_number and len(values) < 2 and values[0] != 1:  # 1 is a mark
+    if column.reader.is_number and len(values) < 2 and values[0] != 1:  # 1 is a mark
         return "constant wherever it is not missing"
     n_others = n_cells + n_missing - max(int(counts.max()), n_missing)
     if first_name != column.name and n_others >= _FEWEST_OTHERS:
         return f"the same as {first_name!r} in every public row"
     if n_cells < _FEWEST_CELLS:
         return ""
-    if column.is_number:
-        return "" if column.days else _note_of_numbers(column, values)
-    return "" if column.column.listed is not None else _note_of_texts(column, values, counts)
+    if column.reader.is_number:
+        return "" if column.reader.days else _note_of_numbers(column, values)
+    return "" if column.reader.listed is not None else _note_of_texts(column, values, counts)
 
 
 def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
@@ -148,7 +142,7 @@ def _note_of_numbers(column: PublicColumn, values: NDArray[np.float64]) -> str:
     ):
         if _is_code(float(code), other_values):
             return f"the {end} value is {code:.0f}: is it a code for missing?"
-    x = column.numbers()
+    x = column.numbers
     if not column.has_integers() or len(values) < len(x):
         return ""
     n_pairs, n_integers = len(x) * (len(x) - 1) / 2, values[-1] - values[0] + 1
@@ -373,27 +367,22 @@ def _short(labels: Sequence[str]) -> str:
 def public_readings(
     columns: Sequence[PublicColumn],
     declared: Categories,
-    bins: AdditiveBins | None = None,
     bounds: Bounds | None = None,
 ) -> ColumnReadings:
-    features: Sequence[ColumnFeatures | None] = (
-        bins.columns if bins is not None else len(columns) * [None]
-    )
-    return ColumnReadings(
-        [
-            ColumnReading(
-                name=column.name,
-                kind=_kind(column.is_number, column.days),
-                labels=_labels(column, declared, column_features, (bounds or {}).get(column.name)),
-                missing_share=column.missing_share(),
-                dtype=str(getattr(column.values, "dtype", "")),
-                note=_left_out_note(column, declared) if column.name in declared else note,
-            )
-            for column, column_features, note in zip(
-                columns, features, column_notes(columns), strict=True
-            )
-        ]
-    )
+    readings, names = [], dict[bytes, Hashable]()
+    for column in columns:
+        first_name = names.setdefault(column.digest(), column.name)
+        is_declared = column.name in declared
+        reading = ColumnReading(
+            name=column.name,
+            kind=_kind(column.reader.is_number, column.reader.days),
+            labels=_labels(column, declared, (bounds or {}).get(column.name)),
+            missing_share=float(np.isnan(column.cells).mean()),
+            dtype=str(getattr(column.values, "dtype", "")),
+            note=_left_out_note(column, declared) if is_declared else _note(column, first_name),
+        )
+        readings.append(reading)
+    return ColumnReadings(readings)
 
 
 def _left_out_note(column: PublicColumn, declared: Categories) -> str:
@@ -405,6 +394,20 @@ def _left_out_note(column: PublicColumn, declared: Categories) -> str:
     if share <= _MOST_LEFT_OUT:
         return ""
     return f"{share:.0%} of its public cells are none of its declared categories, and share a bin"
+
+
+def fitted_readings(
+    readings: ColumnReadings | None, bins: AdditiveBins, days: Mapping[Hashable, str]
+) -> ColumnReadings:
+    """Return the readings of public columns, or of declared ones, with the labels of bins."""
+    if readings is None:
+        return declared_readings(bins, days)
+    return ColumnReadings(
+        [
+            replace(reading, labels=tuple(column.labels()))
+            for reading, column in zip(readings, bins.columns, strict=True)
+        ]
+    )
 
 
 def declared_readings(
@@ -455,17 +458,14 @@ def _kind(is_number: bool, days: str) -> str:
 def _labels(
     column: PublicColumn,
     declared: Categories,
-    features: ColumnFeatures | None,
     bounds: tuple[float, float] | None,
 ) -> tuple[str, ...]:
-    if features is not None:
-        return tuple(features.labels())
-    if not column.is_number:
+    if not column.reader.is_number:
         return tuple(public_bins([column], 1, declared).columns[0].labels())
-    x = column.numbers()
+    x = column.numbers
     if bounds is None and len(x):
         bounds = float(x.min()), float(x.max())
-    return () if bounds is None else (_bounds_text(bounds, column.days),)
+    return () if bounds is None else (_bounds_text(bounds, column.reader.days),)
 
 
 def _bounds_text(bounds: tuple[float, float], days: str) -> str:

@@ -10,7 +10,6 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._base._objects import cached_property
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import read_texts
 from secretballot.tables._columns import Column
@@ -26,33 +25,22 @@ FEWEST_ROWS = 3
 class PublicColumn:
     """Column of the public rows."""
 
-    column: Column
+    reader: Column  # by which cells are read
     values: ArrayLike  # (n_public,), as they were given
+    cells: NDArray[np.float64]  # as they are read
+    numbers: NDArray[np.float64]  # cells of a column of numbers that are there
+
+    @classmethod
+    def of(cls, reader: Column, values: ArrayLike) -> PublicColumn:
+        cells = reader.read(values)
+        return cls(reader, values, cells, cells[np.isfinite(cells)])
 
     @property
     def name(self) -> Hashable:
-        return self.column.name
-
-    @property
-    def is_number(self) -> bool:
-        return self.column.is_number
-
-    @property
-    def days(self) -> str:
-        return self.column.days
-
-    @cached_property
-    def cells(self) -> NDArray[np.float64]:
-        """The cells as they are read."""
-        return self.column.read(self.values)
-
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the column's numbers without missing ones."""
-        return self.cells[np.isfinite(self.cells)]
+        return self.reader.name
 
     def has_integers(self) -> bool:
-        x = self.numbers()
-        return len(x) > 0 and bool((x == np.floor(x)).all())
+        return len(self.numbers) > 0 and bool((self.numbers == np.floor(self.numbers)).all())
 
     def texts(self) -> list[str]:
         """Return the column's categories as texts, without missing ones."""
@@ -60,12 +48,9 @@ class PublicColumn:
 
     def digest(self) -> bytes:
         """Return a digest of all cells, the same for equal numbers, or equal texts."""
-        if self.is_number:
+        if self.reader.is_number:
             return sha256((self.cells + 0.0).tobytes()).digest()  # no -0.0
         return sha256(repr(read_texts(self.values).tolist()).encode()).digest()
-
-    def missing_share(self) -> float:
-        return float(np.isnan(self.cells).mean())
 
 
 def column_keys(X: ArrayLike) -> list[Hashable]:
@@ -76,7 +61,7 @@ def public_columns(
     X: ArrayLike, declared: Categories, names: Sequence[Hashable] | None = None
 ) -> list[PublicColumn]:
     return [
-        PublicColumn(
+        PublicColumn.of(
             Column.of(name, values, declared.get(name), fewest=FEWEST_ROWS, typed=False), values
         )
         for name, values in zip(names or column_keys(X), columns_of(X), strict=True)

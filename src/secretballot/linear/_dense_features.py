@@ -37,7 +37,7 @@ class _ScaledNumber:
 
     @classmethod
     def of(cls, column: PublicColumn) -> _ScaledNumber:
-        x, nullable = column.numbers(), column.column.nullable
+        x, nullable = column.numbers, column.reader.nullable
         if not len(x):
             return cls(0.0, 1.0, nullable)
         size = float(np.ldexp(1.0, np.frexp(np.abs(x).max())[1] - 1))  # squares stay finite
@@ -63,7 +63,7 @@ class _OneHotCategories:
     @classmethod
     def of(cls, column: PublicColumn, declared: Categories) -> _OneHotCategories:
         bins = public_bins([column], 1, declared)
-        return cls(nullable_bins(bins) if column.column.nullable else bins)
+        return cls(nullable_bins(bins) if column.reader.nullable else bins)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> Floats:
         return np.asarray(self.bins.transform_columns(table).toarray())
@@ -77,7 +77,9 @@ class ColumnScaling:
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
         self._columns: list[_ScaledNumber | _OneHotCategories] = [
-            _ScaledNumber.of(column) if column.is_number else _OneHotCategories.of(column, declared)
+            _ScaledNumber.of(column)
+            if column.reader.is_number
+            else _OneHotCategories.of(column, declared)
             for column in columns
         ]
 

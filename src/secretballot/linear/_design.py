@@ -70,11 +70,11 @@ class Design:
 
     def __init__(self, features: Features) -> None:
         self.features = features
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n_rows, n_features = self.features.shape
-        return n_rows, n_features
+        self.shape: tuple[int, int] = features.shape  # number of rows and of features
+        #: True if sums over the pairs of features that rows have are cheaper than over all.
+        self._is_sparse = isinstance(features, csr_array) and stores_pairs(
+            features.nnz // max(self.shape[0], 1), self.shape[1]
+        )
 
     def decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
         """Compute scores (n_rows, n_outputs) from coefficients (n_features, n_outputs)."""
@@ -148,14 +148,6 @@ class Design:
             block = merged[rows].toarray()
             sums += (block * weights[rows, None]).T @ block
         return sums
-
-    @property
-    def _is_sparse(self) -> bool:
-        """True if sums over the pairs of features that rows have are cheaper than over all."""
-        if not isinstance(self.features, csr_array):
-            return False
-        n_rows, n_features = self.shape
-        return stores_pairs(self.features.nnz // max(n_rows, 1), n_features)
 
     @cached_property
     def _lengths(self) -> Floats:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.frozen import FrozenEstimator
 
 from secretballot._base._progress import EstimatorTask, Progress
 from secretballot.accounting._release_plan import Run, paid_run
 from secretballot.linear._additive_bins import AdditiveBins, nullable_bins, public_bins
 from secretballot.linear._classes import ClassResponse
-from secretballot.linear._column_reading import ColumnReadings
+from secretballot.linear._column_reading import ColumnReadings, fitted_readings
 from secretballot.linear._columns import ColumnChoice
 from secretballot.linear._dense_features import TransformedRows
 from secretballot.linear._design import Design, FeatureMap, Floats
 from secretballot.linear._fit_features import (
     additive_features,
-    is_frozen,
     placed_bins,
     public_features,
     thinned,
@@ -32,7 +33,7 @@ from secretballot.linear._fit_warnings import (
 )
 from secretballot.linear._posterior import monotone_posterior
 from secretballot.linear._private_sums import RowSums
-from secretballot.linear._read_rows import vector_rows
+from secretballot.linear._read_rows import ReadRows, vector_rows
 from secretballot.linear._response import (
     FittedRounds,
     Response,
@@ -102,8 +103,7 @@ def run_fit(
     try:
         size = _checked_size(settings, data, randomness)
         plan = plan_fit(settings, columns, population, response, size, data.directions)
-        _warn_slow(settings, data, plan.features)
-        rows, misfits, rival_rows = _private_rows(data, plan)
+        rows, misfits, rival_rows = _private_rows(settings, data, plan)
         progress = begin()  # callbacks that fail do so before anything is paid
         with paid_run(
             settings.accountant,
@@ -112,17 +112,15 @@ def run_fit(
             note=_note(settings, data, plan),
             noise=randomness.named_noise,
         ) as run:
-            check = plan.check.draw(run, lambda: _people_outside(data, arguments.X_public))
+            check = plan.check.draw(run, partial(_people_outside, data, arguments.X_public))
             features = plan.features
             if plan.grid is not None:
                 features = _placed_features(data, plan, size, run)
                 rows, misfits = vector_rows(data.private, features)
-            n_vectors = sum(
-                release.n_rows for release in plan.releases if release.name in ("sums", "pairs")
-            )
+            n_vectors = plan.releases["sums"].n_rows + (plan.n_pairs > 0)
             with progress.task("ask private rows", n_vectors) as task, one_blas_thread():
                 progress.paid()
-                rounds = _rounds(data, plan, features, rows, rival_rows, _releasing(run, task))
+                rounds = _rounds(data, plan, features, rows, rival_rows, run, task)
                 fitted = response.run_rounds(rounds)
         progress.end()
         warn_misfits(misfits, data.response.target_bounds)
@@ -154,23 +152,21 @@ def _checked_size(settings: Settings, data: FitInput, randomness: Randomness) ->
     return size
 
 
-def _warn_slow(settings: Settings, data: FitInput, features: FeatureMap) -> None:
-    if isinstance(features, TransformedRows) and settings.rows_per_call == "auto":
-        is_rows = settings.accountant.unit == "row"
-        features.calls.warn_slow(data.population.n_units if is_rows else None)
-
-
 def _private_rows(
-    data: FitInput, plan: FitPlan
+    settings: Settings, data: FitInput, plan: FitPlan
 ) -> tuple[PrivateRows[RowSums] | None, dict[Hashable, float], PrivateRows[RowSums] | None]:
     """Read all private cells before anything is paid; return the rows whose features are known.
 
     Between those of the plan and of its rival are the shares of misfits, by column. Before bins are
     placed, the sums of another release read all cells.
     """
+    features = plan.features
+    if isinstance(features, TransformedRows) and settings.rows_per_call == "auto":
+        is_rows = settings.accountant.unit == "row"
+        features.calls.warn_slow(data.population.n_units if is_rows else None)
     rows, misfits, rival_rows = None, dict[Hashable, float](), None
     if plan.grid is None:
-        rows, misfits = vector_rows(data.private, plan.features)
+        rows, misfits = vector_rows(data.private, features)
     if plan.rival is not None:
         rival_rows, _ = vector_rows(data.private, plan.rival)
     return rows, misfits, rival_rows
@@ -179,9 +175,12 @@ def _private_rows(
 def _note(settings: Settings, data: FitInput, plan: FitPlan) -> dict[str, object]:
     """Return the public facts that the ledger keeps with all releases of a fit."""
     columns, features = data.columns, plan.features
+    origin = "declared" if columns.X_public is None else "public"
+    if isinstance(settings.features, FrozenEstimator):
+        origin = "frozen"
     note = {
         **data.response.note,
-        "features_from": "frozen" if is_frozen(settings.features) else columns.origin,
+        "features_from": origin,
         "n_columns": len(columns.names),
         "n_counted": data.population.n_units,
     }
@@ -205,9 +204,13 @@ def _people_outside(
     categories = columns.categories
     if X_public is None:
         bounds = columns.bounds
-        return data.private.count(lambda rows: rows.undeclared(bounds, categories, response))
+        return data.private.count(
+            partial(ReadRows.undeclared, bounds=bounds, categories=categories, response=response)
+        )
     shown = columns.choice.select(public_rows(X_public, None), "X_public")
-    return data.private.count(lambda rows: rows.outside(shown, categories, response))
+    return data.private.count(
+        partial(ReadRows.outside, X_public=shown, categories=categories, response=response)
+    )
 
 
 def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> AdditiveBins:
@@ -227,25 +230,20 @@ def _placed_features(data: FitInput, plan: FitPlan, size: FitSize, run: Run) -> 
     )
 
 
-def _releasing(run: Run, task: EstimatorTask) -> Callable[[str, Floats], Floats]:
-    """Return the function that releases the sums of a round."""
-
-    def draw(name: str, sums: Floats) -> Floats:
-        outcome = run.release(name, sums.reshape(1, -1))
-        task.advance("round")
-        return np.asarray(outcome).reshape(sums.shape)
-
-    return draw
-
-
 def _rounds(
     data: FitInput,
     plan: FitPlan,
     features: FeatureMap,
     rows: PrivateRows[RowSums] | None,
     rival_rows: PrivateRows[RowSums] | None,
-    release: Callable[[str, Floats], Floats],
+    run: Run,
+    task: EstimatorTask,
 ) -> RoundPlan:
+    def draw(name: str, sums: Floats) -> Floats:
+        outcome = run.release(name, sums.reshape(1, -1))
+        task.advance("round")
+        return np.asarray(outcome).reshape(sums.shape)
+
     assert rows is not None
     pairs = plan.releases["pairs"].mechanism if plan.n_pairs else None
     rounds = RoundPlan(
@@ -253,7 +251,7 @@ def _rounds(
         data.population.total,
         features,
         public_features(data.columns, features),
-        release,
+        draw,
         plan.sums.sigma,
         n_rounds=plan.n_rounds,
         n_people=data.population.n_people,
@@ -301,6 +299,10 @@ def _result(
         warn_flattened(fitted.posterior, ordered, fitted.features, directions)
         fitted = replace(fitted, posterior=ordered)
     _warn_copied_target(data, fitted)
+    readings = data.readings
+    if isinstance(fitted.features, AdditiveBins):
+        readings = fitted_readings(readings, fitted.features, data.columns.days)
+    assert readings is not None
     return FittedModel(
         response=data.response,
         features=fitted.features,
@@ -311,7 +313,7 @@ def _result(
         n_bins=size.n_bins if isinstance(rounds.features, AdditiveBins) else None,
         schema=data.columns.schema,
         choice=data.columns.choice,
-        readings=data.readings(fitted.features),
+        readings=readings,
         public_rows_check=check,
         known_cells=_known_cells(data, fitted),
         is_monotone=bool(directions.any()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 
@@ -69,7 +69,7 @@ class FitColumns:
         given = public_columns(pool, categories, names)
         schema: Columns | RowSchema
         if isinstance(settings.features, str):
-            readers = tuple(column.column for column in given)
+            readers = tuple(column.reader for column in given)
             schema = Columns(column_names(pool), (len(given),), columns=readers)
             pool = np.column_stack([column.cells for column in given])
             left_out = {each.name: each.n_left_out for each in readers if each.n_left_out}
@@ -83,7 +83,7 @@ class FitColumns:
             choice,
             categories,
             bounds,
-            {column.name: column.days for column in given if column.days},
+            {column.name: column.reader.days for column in given if column.reader.days},
             schema,
             pool,
             given,
@@ -123,10 +123,6 @@ class FitColumns:
         schema = Columns(header, (len(names),), columns=tuple(columns))
         return cls(choice, categories, bounds, days, schema)
 
-    def named_like(self, X: ArrayLike) -> FitColumns:
-        """Take the names of private columns, which are public, where public rows have none."""
-        return replace(self, schema=self.schema.named_like(X))
-
     @property
     def names(self) -> list[Hashable]:
         return list(self.choice.names)
@@ -141,18 +137,14 @@ class FitColumns:
         return self.X_public is None or self.n_public < FEW_PUBLIC_ROWS
 
     @property
-    def origin(self) -> str:
-        return "declared" if self.X_public is None else "public"
-
-    @property
     def ranges(self) -> Bounds:
         """Range of each number: declared, or of public rows and bounds together."""
         if self.X_public is None:
             return self.bounds
         ranges = dict[Hashable, tuple[float, float]]()
         for column in self.given:
-            if column.is_number:
-                ends = [*column.numbers(), *self.bounds.get(column.name, ())]
+            if column.reader.is_number:
+                ends = [*column.numbers, *self.bounds.get(column.name, ())]
                 if ends:
                     ranges[column.name] = float(min(ends)), float(max(ends))
         return ranges
@@ -232,12 +224,13 @@ def _bounds_beside(settings: ColumnSettings, columns: Sequence[PublicColumn]) ->
     """Return the bounds declared beside public rows, or raise ValueError."""
     if settings.bounds is None:
         return {}
-    numbers = [column.name for column in columns if column.is_number]
+    numbers = [column.name for column in columns if column.reader.is_number]
     bounds = read_bounds(settings.bounds, numbers)
     declared_days = date_bounds(settings.bounds, numbers)
     for column in columns:
         if column.name in bounds:
-            check_kind_of_bounds(column.name, column.days, declared_days.get(column.name, ""))
+            days = declared_days.get(column.name, "")
+            check_kind_of_bounds(column.name, column.reader.days, days)
     return bounds
 
 
@@ -256,7 +249,7 @@ def read_directions(
             f"monotonic_cst={quoted(constraints)} must have one number for each column."
         )
     numbers: object = constraints
-    if isinstance(response, ClassResponse):
+    if constraints is not None and isinstance(response, ClassResponse):
         numbers = _by_number(constraints, settings.answer, response)
     # What scikit-learn reads of the estimator, whose class it names.
     attributes: dict[str, object] = {"n_features_in_": choice.n_columns}
@@ -283,11 +276,9 @@ def read_directions(
 
 
 def _by_number(
-    constraints: ArrayLike | dict[str, object] | None, answer: AnswerReader, response: ClassResponse
-) -> list[object] | dict[str, object] | None:
+    constraints: ArrayLike | dict[str, object], answer: AnswerReader, response: ClassResponse
+) -> list[object] | dict[str, object]:
     """Return constraints with numbers in place of the classes that they name."""
-    if constraints is None:
-        return None
     names = np.asarray(response.classes).tolist()
     declared = getattr(answer, "classes", None)
     direction_of = partial(

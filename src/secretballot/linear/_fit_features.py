@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
@@ -77,8 +78,10 @@ def additive_features(
     bins = public_bins(shown, n_bins, columns.categories, columns.bounds, placed, least_share)
     if is_smooth:
         bins = knots_between(bins, public_ends(bins, shown))
-    refuse_categories(bins, directions)
-    return nullable_bins(bins.in_order(directions, shown), columns.days)
+    if directions.any():
+        refuse_categories(bins, directions)
+        bins = bins.in_order(directions, shown)
+    return nullable_bins(bins, columns.days)
 
 
 def dense_features(settings: Settings, columns: FitColumns, kernel_width: float) -> FeatureMap:
@@ -93,16 +96,13 @@ def dense_features(settings: Settings, columns: FitColumns, kernel_width: float)
         raise ValueError(f"features={kind.__name__} is a class; give an instance of it.")
     assert not isinstance(kind, str)
     assert isinstance(columns.schema, RowSchema)
-    transformer = kind if is_frozen(kind) else clone(kind).fit(columns.X_public)
+    is_frozen = isinstance(kind, FrozenEstimator)
+    transformer = kind if is_frozen else clone(kind).fit(columns.X_public)
     return TransformedRows(transformer, columns.X_public, columns.schema, settings.rows_per_call)
 
 
 def kernel_features(columns: FitColumns, width: float) -> KernelFeatures:
     return KernelFeatures(columns.given, columns.categories, width)
-
-
-def is_frozen(features: str | TransformerMixin) -> bool:
-    return isinstance(features, FrozenEstimator)
 
 
 def public_features(columns: FitColumns, features: FeatureMap) -> Features | None:
@@ -145,21 +145,19 @@ def plan_bins(
         return None
     grid = RankGrid.between(list(bounds), bounds, grid_bins)
 
-    def mechanism(share: float) -> VectorSum:
-        return settings.accountant.calibrate(
-            lambda sigma: grid.mechanism(sigma, population.weight),
-            n_rows=1,
-            scope=settings.scope,
-            share=share,
-        )
-
-    error = grid.error(mechanism(_MOST_SHARE).sigma) * n_bins / population.total
+    calibrate = partial(
+        settings.accountant.calibrate,
+        partial(grid.mechanism, weight=population.weight),
+        n_rows=1,
+        scope=settings.scope,
+    )
+    error = grid.error(calibrate(share=_MOST_SHARE).sigma) * n_bins / population.total
     # The variance of the noise is one over the share.
     wanted_share = max(_MOST_SHARE * (error / _WANTED_ERROR) ** 2, _LEAST_SHARE)
     if error > _MOST_ERROR or (wanted_share > _MOST_SHARE_BESIDE and not is_needed):
         return None
     share = min(wanted_share, _MOST_SHARE)
-    return grid, mechanism(share), share
+    return grid, calibrate(share=share), share
 
 
 def placed_bins(

@@ -13,15 +13,12 @@ from sklearn.utils.validation import check_array, validate_data
 
 from secretballot._base._errors import TEXT_ERROR
 from secretballot._base._sklearn_compat import _num_samples
-from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._column_reading import (
     ColumnReadings,
-    declared_readings,
     public_readings,
     warn_columns,
 )
 from secretballot.linear._columns import ColumnChoice
-from secretballot.linear._design import FeatureMap
 from secretballot.linear._fit_columns import FitColumns, read_directions
 from secretballot.linear._read_rows import ReadRows, RowReader
 from secretballot.linear._response import Response
@@ -106,14 +103,7 @@ class FitInput:
     response: Response
     # (n_columns,): 1 for columns whose effect increases, -1 where it decreases, 0 for all others.
     directions: NDArray[np.int8]
-
-    def readings(self, features: FeatureMap) -> ColumnReadings:
-        """Return the readings of all columns, with the bins of these features."""
-        bins = features if isinstance(features, AdditiveBins) else None
-        if self.columns.X_public is None:
-            assert bins is not None
-            return declared_readings(bins, self.columns.days)
-        return public_readings(self.columns.given, self.columns.categories, bins)
+    readings: ColumnReadings | None  # of public columns, before they have bins
 
 
 def read_tables(
@@ -151,6 +141,7 @@ def read_tables(
     check_target_left_out(table, y)
     if accountant.unit == "row":
         warn_repeated_rows(X)
+    readings = None
     if pool is None:
         columns = FitColumns.declared(settings, table, choice)
     else:
@@ -160,13 +151,20 @@ def read_tables(
         if is_by_name and n_given != {(choice.n_columns,)} and not private_pool:
             check_no_shared_rows(shown, table)  # whole rows could not be compared
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
+        readings = public_readings(columns.given, columns.categories)
     directions = read_directions(settings, response, choice)
     private = PrivateRows.of_table(table, targets, people, levels)
-    data = _input(private, columns, response, directions)
-    _check_declared(columns, data.private.load(0))
-    if pool is not None:
-        warn_columns(public_readings(columns.given, columns.categories))
-    return replace(data, columns=columns.named_like(table))
+    data = _input(private, columns, response, directions, readings)
+    rows = data.private.load(0)
+    read = rows.cells_read()
+    warn_private_extremes("bounds", columns.bounds, read)
+    if pool is None:
+        check_readable_numbers(rows.cells(), read, columns.bounds)
+    if readings is not None:
+        warn_columns(readings)
+    # Names of private columns are public; public rows may have none.
+    named = replace(columns, schema=columns.schema.named_like(table))
+    return replace(data, columns=named)
 
 
 def _input(
@@ -174,11 +172,12 @@ def _input(
     columns: FitColumns,
     response: Response,
     directions: NDArray[np.int8],
+    readings: ColumnReadings | None,
 ) -> FitInput:
     population = Population.of(rows.n_people, rows.levels)
     weights = np.ones(1) if rows.levels is None else rows.levels.weights
     reader = RowReader(columns.schema, columns.choice, response, population.total, weights)
-    return FitInput(rows.read(reader.read), columns, population, response, directions)
+    return FitInput(rows.read(reader.read), columns, population, response, directions, readings)
 
 
 def private_table(X: ArrayLike) -> ArrayLike:
@@ -208,14 +207,6 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
             f"Found array with dim {np.ndim(X)} for {name}, while dim <= 2 is required: give "
             f"rows of columns, such as {name}.reshape(len({name}), -1)."
         )
-
-
-def _check_declared(columns: FitColumns, rows: ReadRows) -> None:
-    """Refuse columns that can't be read; warn of bounds that are private extremes."""
-    read = rows.cells_read()
-    warn_private_extremes("bounds", columns.bounds, read)
-    if columns.X_public is None:
-        check_readable_numbers(rows.cells(), read, columns.bounds)
 
 
 def check_public_table(
@@ -282,12 +273,14 @@ def read_parts(
         X.check_columns(None)
     choice = ColumnChoice.of(settings.columns, empty if pool is None else pool)
     texts = X.check_columns(list(choice.names))
+    readings = None
     if pool is None:
         columns = FitColumns.declared(settings, choice.select(empty), choice)
     else:
         private_pool = declared_private(X_public)
         columns = FitColumns.public(settings, pool, choice, may_be_private=private_pool)
-        warn_columns(public_readings(columns.given, columns.categories))
+        readings = public_readings(columns.given, columns.categories)
+        warn_columns(readings)
     directions = read_directions(settings, response, choice)
     rows = PrivateRows.of_parts(X, texts, X.y, levels=accountant)
-    return _input(rows, columns, response, directions)
+    return _input(rows, columns, response, directions, readings)

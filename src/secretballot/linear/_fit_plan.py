@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from secretballot.linear._numbers import NumberResponse
 from secretballot.linear._reference_rows import N_SYNTHETIC
 from secretballot.linear._response import Response, scaled_sum
 from secretballot.linear._settings import Settings
-from secretballot.linear._synthetic_rows import rank_error_ratio
+from secretballot.linear._synthetic_rows import RANK_VARIANCE
 from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.measures._rank_grid import RankGrid
 from secretballot.mechanisms._noisy_counts import VectorSum
@@ -195,9 +196,10 @@ class FitSize:
     ) -> FitSize:
         """Choose the size of a fit, as far as the settings leave it open."""
         whole_fit = settings.accountant.calibrate(
-            lambda sigma: scaled_sum(sigma, population.weight), n_rows=1, scope=settings.scope
+            partial(scaled_sum, weight=population.weight), n_rows=1, scope=settings.scope
         )
-        clear_signal = signal_to_noise(population.total, whole_fit.sigma, 1.0)
+        # Of vectors of length 1, if one round took the whole budget.
+        clear_signal = 2 * population.total / whole_fit.sigma
         signal = clear_signal / math.sqrt(n_columns)
         n_bins, n_rounds = settings.n_bins, settings.rounds
         if isinstance(n_bins, str):
@@ -222,14 +224,6 @@ class FitSize:
         )
 
 
-def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
-    """Compute the ratio of the rows' mean to the noise, if one round took the whole budget.
-
-    `sigma` is the noise on a sum of vectors of length at most 1, `norm` the length of the vectors.
-    """
-    return 2 * n_people / (sigma * norm)
-
-
 def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) -> int:
     all_bins = _ALL_BINS * math.pow(2 / max(n_outputs, 2), 1 / 3)
     most = min(
@@ -245,22 +239,24 @@ def choose_width(signal: float, n_outputs: int) -> float:
     return min(max((signal / (_FULL_SIGNAL * n_outputs)) ** 2, _LEAST_WIDTH), 1.0)
 
 
-def too_many_columns(
-    *, n_columns: int, n_entries: int, n_features: int, n_public: int, n_pairs: int
-) -> str:
-    """Describe why a fit of so many columns is refused; "" if it is not."""
-    if not n_pairs and not stores_pairs(n_entries, n_features):
-        return ""
+def _check_memory(columns: FitColumns, features: FeatureMap, n_pairs: int) -> None:
+    """Refuse a fit of so many columns that its reference rows take too much memory."""
+    if not isinstance(features, AdditiveBins):
+        return
+    n_columns, n_entries = len(features.columns), features.n_entries
+    if not n_pairs and not stores_pairs(n_entries, features.n_features):
+        return
+    n_public = 0 if columns.X_public is None else columns.n_public
     n_rows = min(n_public, MOST_PUBLIC_ROWS) + N_SYNTHETIC
     all_entries = n_entries + n_pairs
     memory = _BYTES_PER_PAIR * n_rows * all_entries**2
     if memory <= _MOST_MEMORY:
-        return ""
+        return
     most_entries = math.isqrt(_MOST_MEMORY // (_BYTES_PER_PAIR * n_rows))
     most_columns = n_columns * most_entries // all_entries
     most_rows = _MOST_MEMORY // (_BYTES_PER_PAIR * all_entries**2) - N_SYNTHETIC
     fewer_rows = f", or at most {most_rows:,} public rows" if most_rows > 0 and n_public else ""
-    return (
+    raise ValueError(
         f"{n_columns:,} columns are too many for a fit, which would take about "
         f"{memory / 1e9:,.0f} GB of memory ({_BYTES_PER_PAIR} bytes times {n_rows:,} reference "
         f"rows times the square of {all_entries:,} entries a row), and at most "
@@ -289,6 +285,7 @@ class FitPlan:
     """Releases of one fit, with the features and numbers that they need."""
 
     releases: ReleasePlan
+    sums: VectorSum  # mechanism of the sums of all rounds
     features: FeatureMap  # with provisional bins, if `grid` places them
     check: PublicRowsCheck
     grid: RankGrid | None  # grid of the ranks that place bins of numbers; None: no such release
@@ -297,13 +294,6 @@ class FitPlan:
     n_pairs: int  # largest number of pairs of columns that join the model
     rival: KernelFeatures | None  # features that are compared with `features`
     n_pilot: int  # number of rounds with each of both before the last comparison
-
-    @property
-    def sums(self) -> VectorSum:
-        """Mechanism of the sums of all rounds."""
-        mechanism = self.releases["sums"].mechanism
-        assert isinstance(mechanism, VectorSum)
-        return mechanism
 
 
 def plan_fit(
@@ -355,21 +345,18 @@ def plan_fit(
             )
         )
 
-    def sums(n_rows: int, share: float) -> VectorSum:
-        return settings.accountant.calibrate(
-            lambda sigma: scaled_sum(sigma, population.weight),
-            n_rows=n_rows,
-            scope=settings.scope,
-            share=share,
-        )
-
+    sums_of = partial(
+        settings.accountant.calibrate,
+        partial(scaled_sum, weight=population.weight),
+        scope=settings.scope,
+    )
     pairs = []
     if n_pairs:
         remaining_share -= _PAIR_SHARE
         pairs.append(
             PlannedRelease(
                 name="pairs",
-                mechanism=sums(1, _PAIR_SHARE),
+                mechanism=sums_of(n_rows=1, share=_PAIR_SHARE),
                 n_rows=1,
                 share=_PAIR_SHARE,
                 reads="the same for all pairs of columns",
@@ -380,15 +367,17 @@ def plan_fit(
     n_sums = 1 + size.n_rounds + n_pilot
     asks_ranks = columns.X_public is None
     if isinstance(features, AdditiveBins) and not asks_ranks:
-        noise = sums(n_sums + 1, remaining_share).sigma * features.norm
-        n_columns, n_public = len(features.columns), columns.n_public
-        ratio = rank_error_ratio(noise, n_columns, population.total, n_public)
-        asks_ranks = ratio < response.largest_rank_error
+        noise = sums_of(n_rows=n_sums + 1, share=remaining_share).sigma * features.norm
+        # Errors of correlations of ranks: of released ones, and of public ones.
+        rooted = math.sqrt(len(features.columns) * columns.n_public)
+        error_ratio = noise * rooted / (2 * population.total * RANK_VARIANCE)
+        asks_ranks = error_ratio < response.largest_rank_error
     n_sums += asks_ranks
+    sums = sums_of(n_rows=n_sums, share=remaining_share)
     releases.append(
         PlannedRelease(
             name="sums",
-            mechanism=sums(n_sums, remaining_share),
+            mechanism=sums,
             n_rows=n_sums,
             share=remaining_share,
             reads="residuals times features, one vector a person and round",
@@ -397,6 +386,7 @@ def plan_fit(
     )
     return FitPlan(
         ReleasePlan((*releases, *pairs)),
+        sums,
         features,
         check,
         grid,
@@ -458,20 +448,6 @@ def _check_public_rows(settings: Settings, n_public: int) -> None:
             f"{n_public} samples are few for that: models were worse, and differed more. Give at "
             f"least {_FEW_FOR_DENSE}, or use features='additive'."
         )
-
-
-def _check_memory(columns: FitColumns, features: FeatureMap, n_pairs: int) -> None:
-    if not isinstance(features, AdditiveBins):
-        return
-    problem = too_many_columns(
-        n_columns=len(features.columns),
-        n_entries=features.n_entries,
-        n_features=features.n_features,
-        n_public=0 if columns.X_public is None else columns.n_public,
-        n_pairs=n_pairs,
-    )
-    if problem:
-        raise ValueError(problem)
 
 
 def plan_linear_fit(

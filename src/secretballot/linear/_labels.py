@@ -50,9 +50,6 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
         targets = check_targets(y)
         if targets.ndim != 2 or targets.shape[1] != len(self.rates):
             raise ValueError(f"y has shape {targets.shape}; give {len(self.rates)} labels a row.")
-        return self.encode(targets)
-
-    def encode(self, targets: NDArray[np.generic] | csr_array) -> csr_array:
         return csr_array(targets, dtype=np.float64)
 
     def choose_rounds(self, signal: float, n_public: int) -> int:

@@ -388,11 +388,8 @@ class NumberResponse(Response):
         return signal >= _PAIR_SIGNAL
 
     def read(self, y: ArrayLike) -> Targets:
-        return self.encode(read_targets(y))
-
-    def encode(self, targets: Floats) -> Floats:
         """Scale targets to between -1 and 1, and mark those beyond the bounds by `BEYOND`."""
-        low, high = self.bounds
+        targets, (low, high) = read_targets(y), self.bounds
         scaled = (2 * np.clip(targets, low, high) - (low + high)) / (high - low)
         return np.select([targets < low, targets > high], [-BEYOND, BEYOND], scaled)
 

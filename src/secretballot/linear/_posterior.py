@@ -237,7 +237,8 @@ class WhitenedRounds:
         # All rounds share one sampling error. They are taken as independent, so each counts it
         # multiplied by the number of rounds.
         sampling = residuals * (len(rounds) / n_people)
-        unknown = np.minimum(reference.variances(covariance), link.largest_score_variance)[:, None]
+        variances = reference.design.quadratic(covariance)
+        unknown = np.minimum(variances, link.largest_score_variance)[:, None]
         squares = gaps**2 + link.variance_share * unknown * (self.gains * slopes) ** 2
         errors = reference.products(sampling + squares * mismatch)
         unit = self._unit_slopes

@@ -88,9 +88,6 @@ class ReferenceRows:
         """Compute scores from coefficients (1 + n_features,), the intercept first: (n_rows,)."""
         return self.design.decision(coefficients[1:], coefficients[0])
 
-    def variances(self, covariance: Floats) -> Floats:
-        return self.design.quadratic(covariance)
-
     def means(self, values: Floats) -> Floats:
         """Estimate the means of features times values: (n_features, n_outputs)."""
         return self.design.sums(values * self.weights[:, None])

@@ -34,7 +34,7 @@ _LARGEST_CORRELATION = 0.95
 #: must also differ by so many standard deviations of the noise, as most columns have no such cells.
 _LARGEST_DIFFERENCE, _LARGEST_DIFFERENCE_MISSING, _LARGEST_NOISE = 5.0, 2.5, 4.0
 #: Usual variance of ranks.
-_RANK_VARIANCE = 0.3
+RANK_VARIANCE = 0.3
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
 
@@ -111,11 +111,6 @@ def copula_reference_rows(plan: RoundPlan, residuals: Floats, means: Floats) -> 
         if not margin.is_like_public
     ]
     return reference.raked(unlike) if unlike else reference
-
-
-def rank_error_ratio(sigma: float, n_columns: int, total: float, n_public: int) -> float:
-    """Compute the ratio of the errors of released correlations of ranks and of public ones."""
-    return sigma * float(np.sqrt(n_columns * n_public)) / (2 * total * _RANK_VARIANCE)
 
 
 @dataclass(frozen=True)
