@@ -31,7 +31,7 @@ def on_dask(folder, scratch, *phases):
     """Run both estimators on a cluster of its own, whose workers are killed in some phases."""
     scratch.mkdir(exist_ok=True)
     program = ("-m", "tests.distributed._cluster", str(folder), str(scratch), *phases)
-    done = run_python(*program, timeout=120)
+    done = run_python(*program, timeout=280)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
