@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def some_bags():
 
 def check_ratios_are_ratios_and_right(estimator):
     bags, P = some_bags()
-    ratios = _fitted(estimator, bags, P).predict(bags)
+    ratios = _fitted_once(estimator).predict(bags)
     assert ratios.shape == P.shape, "one row of ratios for each bag"
     assert (ratios >= 0).all(), "ratios are not negative"
     assert np.allclose(ratios.sum(axis=1), 1), "ratios sum to one"
@@ -44,7 +45,7 @@ def check_ratios_are_ratios_and_right(estimator):
 
 def check_kinds_of_bags_agree(estimator):
     bags, P = some_bags()
-    first = _fitted(estimator, bags, P).predict(bags)
+    first = _fitted_once(estimator).predict(bags)
     stacked = np.concatenate(bags)
     kinds = {
         "a 3-d array": np.array(bags),
@@ -62,8 +63,8 @@ def check_kinds_of_bags_agree(estimator):
 
 
 def check_bags_are_predicted_one_by_one(estimator):
-    bags, P = some_bags()
-    fitted = _fitted(estimator, bags, P)
+    bags, _ = some_bags()
+    fitted = _fitted_once(estimator)
     together = fitted.predict(bags[::-1])
     alone = np.concatenate([fitted.predict([bag]) for bag in bags[::-1]])
     assert np.allclose(together, alone, atol=1e-7), "a bag's ratios don't depend on other bags"
@@ -92,8 +93,8 @@ def check_fit_begins_anew(estimator):
 
 
 def check_pickled_and_cloned(estimator):
-    bags, P = some_bags()
-    fitted = _fitted(estimator, bags, P)
+    bags, _ = some_bags()
+    fitted = _fitted_once(estimator)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(loaded.predict(bags), fitted.predict(bags)), "a pickle predicts the same"
     expect_refusal(NotFittedError, "a clone is unfitted", clone(fitted).predict, bags)
@@ -101,7 +102,7 @@ def check_pickled_and_cloned(estimator):
 
 def check_scores_and_cross_validation(estimator):
     bags, P = some_bags()
-    fitted = _fitted(estimator, bags, P)
+    fitted = _fitted_once(estimator)
     error = np.abs(fitted.predict(bags) - P).sum(axis=1).mean()
     assert np.isclose(fitted.score(bags, P), -error), "the score is minus the mean L1 error"
     scores = quietly(cross_val_score, clone(estimator), bags * 2, np.r_[P, P], cv=KFold(2))
@@ -122,9 +123,15 @@ def check_bad_input_is_refused(estimator):
         "missing values are refused": ([*bags[:4], np.full((4, 3), np.nan)], P),
     }.items():
         expect_refusal(ValueError, promise, clone(estimator).fit, X, y)
-    fitted = _fitted(estimator, bags, P)
+    fitted = _fitted_once(estimator)
     promise = "bags to predict need the columns of fit"
     expect_refusal(ValueError, promise, fitted.predict, [bags[0][:, :2]])
+
+
+@cache
+def _fitted_once(estimator):
+    """Return an estimator of some bags that checks share, and do not change."""
+    return _fitted(estimator, *some_bags())
 
 
 def _fitted(estimator, bags, P):

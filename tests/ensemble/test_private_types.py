@@ -19,7 +19,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
-N, N_TEACHERS = 80, 8
+N, N_TEACHERS = 40, 4
 RNG = np.random.default_rng(3)
 
 
@@ -207,7 +207,7 @@ def test_scores_of_neighbouring_data_differ_little():
     budget = Asked(1e3, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LEARNERS["selector"],
-        8,
+        N_TEACHERS,
         student=make_pipeline(SELECTED, DecisionTreeClassifier()),
         classes=[0, 1],
         mechanism=GNMax(sigma=1.0),

@@ -162,7 +162,7 @@ def test_survival_is_printed_with_the_rows_of_a_teacher():
 
 
 def test_advice_follows_the_same_rule():
-    budget = {"n_public": 2_000, "epsilon": 1, "delta": 1e-5}
+    budget = {"n_public": 200, "epsilon": 1, "delta": 1e-5}
     advice = recommend_teachers(n_private=8_000, n_classes=50, **budget)
     assert min(row.rows_per_teacher for row in advice.rows) >= 150
     refused = recommend_teachers(n_private=30, n_classes=50, n_teachers=[], **budget)

@@ -65,14 +65,14 @@ def test_votes_of_forked_workers_are_the_same():
 def check_votes(private, public, backend):
     forest = RandomForestClassifier(n_estimators=3)
     make = lambda n_jobs: PrivateTeacherEnsemble(  # noqa: E731
-        forest, n_teachers=40, random_state=0, n_jobs=n_jobs
+        forest, n_teachers=12, random_state=0, n_jobs=n_jobs
     )
     expected = votes_of(make(None).fit(*private), public[0])
     with parallel_config(backend):
         ensemble = make(2).fit(*private)
         votes = votes_of(ensemble, public[0])
     assert (votes == expected).all()
-    assert (votes.sum(axis=1) == 40).all()
+    assert (votes.sum(axis=1) == 12).all()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7])

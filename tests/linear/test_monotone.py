@@ -77,6 +77,11 @@ def unconstrained(kind):
     return fitted(kind, None)
 
 
+@cache
+def constrained(kind):
+    return fitted(kind, COLUMNS)
+
+
 def scores(model, X):
     """Return the numbers that must be monotone: (n_rows, n_columns)."""
     predicted = model.predict(X) if isinstance(model, NUMBERS) else model.decision_function(X)
@@ -127,7 +132,7 @@ def test_predictions_are_monotone(case):
         with pytest.warns(UserWarning, match="the effect of 'gain' clearly goes the other way"):
             model = fitted(kind, COLUMNS, **given)
     else:
-        model = fitted(kind, COLUMNS, **given)
+        model = fitted(kind, COLUMNS, **given) if given else constrained(kind)
     # Exactly, also between rows that differ by one unit in the last place, and at single values.
     assert (worst_moves(model, COLUMNS) >= 0).all()
     # The function still moves, in columns without a direction both ways.
@@ -220,7 +225,7 @@ def test_constraints_change_neither_releases_nor_charges(monkeypatch, kind):
 
 def test_charges_are_the_same_where_features_differ():
     # The single values of both columns become intervals.
-    free, ordered = unconstrained(CLASSES), fitted(CLASSES, COLUMNS)
+    free, ordered = unconstrained(CLASSES), constrained(CLASSES)
     assert free.coef_.shape != ordered.coef_.shape
     assert ledger_entries(ordered.accountant) == ledger_entries(free.accountant)
 
@@ -228,7 +233,7 @@ def test_charges_are_the_same_where_features_differ():
 @pytest.mark.parametrize("kind", [CLASSES, NUMBERS])
 def test_the_mean_prediction_hardly_moves(kind):
     X, number = table(4_000, 2)
-    free, ordered = unconstrained(kind), fitted(kind, COLUMNS)
+    free, ordered = unconstrained(kind), constrained(kind)
     if kind is CLASSES:
         shares = [model.predict_proba(X)[:, 1].mean() for model in (free, ordered)]
         assert shares[1] == pytest.approx(shares[0], abs=0.03)
@@ -245,7 +250,7 @@ def test_a_true_constraint_takes_noise_away():
     (X, number), (pool, _), (test, answers) = rows(2_500, 0), rows(300, 1), rows(2_000, 2)
     y = number + np.random.default_rng(3).normal(size=len(X))
     errors = []
-    for cst, seed in itertools.product((None, [1, -1, 0, 0]), range(12)):
+    for cst, seed in itertools.product((None, [1, -1, 0, 0]), range(6)):
         model = NUMBERS(
             target_bounds=(-6, 6),
             n_bins=16,
@@ -258,8 +263,8 @@ def test_a_true_constraint_takes_noise_away():
         model.fit(X, y, X_public=PublicData(pool))
         errors.append(np.mean((model.predict(test) - answers) ** 2))
     # No number is frequent, so that noise and features are the same.
-    assert (np.array(errors[12:]) < errors[:12]).all()
-    assert np.mean(np.divide(errors[12:], errors[:12])) < 0.9
+    assert (np.array(errors[6:]) < errors[:6]).all()
+    assert np.mean(np.divide(errors[6:], errors[:6])) < 0.9
 
 
 @pytest.mark.parametrize(
@@ -299,10 +304,15 @@ def fitted_on_texts(cst, classes):
     return model, lambda: model.fit(X, y, X_public=PublicData(table(300, 1)[0]))
 
 
-@pytest.mark.parametrize("classes", [["up to", "more"], ["more", "up to"], None])
 @pytest.mark.parametrize(
-    ("cst", "sign"),
-    [({"gain": "more"}, 1), ({"gain": "up to"}, -1), (["more", 0, 0, 0, 0], 1)],
+    ("classes", "cst", "sign"),
+    [
+        (["up to", "more"], {"gain": "more"}, 1),
+        (["up to", "more"], {"gain": "up to"}, -1),
+        (["more", "up to"], {"gain": "up to"}, -1),
+        (["more", "up to"], ["more", 0, 0, 0, 0], 1),
+        (None, {"gain": "more"}, 1),
+    ],
 )
 def test_the_class_that_rises_is_named(classes, cst, sign):
     model, fit = fitted_on_texts(cst, classes)

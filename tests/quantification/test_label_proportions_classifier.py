@@ -1,6 +1,8 @@
 """The classifier of instances that sees label proportions and no label."""
 
 import warnings
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -322,6 +324,14 @@ def test_many_small_bags():
     assert model.score(X, y) > LogisticRegression().fit(X, y).score(X, y) - 0.02
 
 
+@cache
+def small_model():
+    """Return a model with random features, which tests copy."""
+    X, _, ids, table = world(size=60)
+    model = quick(features="nystroem", gamma=0.1, n_components=20)
+    return model.fit(X, bag_ids=ids, proportions=table)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"alpha": 1.0}, {"gamma": 5.0}, {"n_components": 5}, {"max_iter": 1}, {"sharpness": 2.0}],
@@ -329,7 +339,7 @@ def test_many_small_bags():
 )
 def test_parameters_take_effect(change):
     X, _, ids, table = world(size=60)
-    model = quick(features="nystroem", gamma=0.1, n_components=20)
-    before = model.fit(X, bag_ids=ids, proportions=table).predict_proba(X)
+    model = deepcopy(small_model())
+    before = model.predict_proba(X)
     after = model.set_params(**change).fit(X, bag_ids=ids, proportions=table).predict_proba(X)
     assert np.abs(before - after).max() > 1e-3

@@ -1,5 +1,8 @@
 """The softmax trained on bags: its likelihood, its choices, and matching of its output."""
 
+from copy import deepcopy
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -104,6 +107,13 @@ def test_training_output_is_not_overfitted():
         np.testing.assert_allclose(bag.sum(axis=1), 1)
 
 
+@cache
+def small_model():
+    """Return a fitted softmax, which tests copy."""
+    bags, P, *_ = world(size=80)
+    return SoftmaxClassRatioEstimator(alpha=1e-3, gamma=0.1, random_state=0).fit(bags, P)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"alpha": 1.0}, {"gamma": 5.0}, {"features": None}, {"n_components": 5}, {"sharpness": 1.0}],
@@ -111,8 +121,8 @@ def test_training_output_is_not_overfitted():
 )
 def test_parameters_take_effect(change):
     bags, P, _, groups, _ = world(size=80)
-    softmax = SoftmaxClassRatioEstimator(alpha=1e-3, gamma=0.1, random_state=0)
-    before = softmax.fit(bags, P).transform(groups)
+    softmax = deepcopy(small_model())
+    before = softmax.transform(groups)
     after = softmax.set_params(**change).fit(bags, P).transform(groups)
     assert np.abs(before[0] - after[0]).max() > 1e-3
 

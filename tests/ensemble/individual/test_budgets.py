@@ -56,8 +56,14 @@ def fitted(variant, order="renyi", n_rows=50):
     return ensemble.fit(X, Y, X_public=POOL[:n_rows], budgets=BUDGETS)
 
 
-@pytest.mark.parametrize(("order", "n_rows"), [("renyi", 50), ("gaussian", 8)])
-@pytest.mark.parametrize("variant", VARIANTS, ids=repr)
+@pytest.mark.parametrize(
+    ("variant", "order", "n_rows"),
+    [
+        *((variant, "renyi", 50) for variant in VARIANTS),
+        *((variant, "gaussian", 8) for variant in (Weighting(), Vanishing())),
+    ],
+    ids=repr,
+)
 def test_every_level_stays_within_its_budget(variant, order, n_rows):
     ensemble = fitted(variant, order, n_rows)
     assert ensemble.n_answered_ == n_rows  # the default mechanism fits the whole pool
