@@ -19,7 +19,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
-N, N_TEACHERS = 40, 4
+N, N_TEACHERS = 80, 8
 RNG = np.random.default_rng(3)
 
 
