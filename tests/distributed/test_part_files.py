@@ -75,10 +75,10 @@ def test_a_file_that_is_named_twice(folder):
         ({"groups": [SECRET]}, "groups is, or holds, a list: give the name of a column of the"),
         ({"budgets": [SECRET]}, "budgets is, or holds, a list"),
         ({"n_buckets": 2.5}, "n_buckets=2.5 must be an integer"),
-        ({"owner_ids": []}, "owner_ids is a list without entries"),
-        ({"owner_ids": iter([1])}, "owner_ids is a list_iterator without entries"),
+        ({"owner_ids": []}, "owner_ids is a list, and no list with entries"),
+        ({"owner_ids": iter([1])}, "owner_ids is a list_iterator, and no list with entries"),
         ({"owner_ids": [1, None]}, "owner_ids is no list of owners' ids: owners.1. is missing"),
-        ({"owner_ids": SECRET.split()[0]}, "owner_ids is no list of owners' ids: owners='Mrs'"),
+        ({"owner_ids": SECRET.split()[0]}, "owner_ids is a str, and no list with entries"),
         ({"scratch": "no/such/folder"}, "scratch='no/such/folder' is no folder that can be"),
     ],
 )

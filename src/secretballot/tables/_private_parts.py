@@ -298,9 +298,10 @@ def _check_scratch(scratch: str | Path | None) -> str:
 
 
 def _read_listed(owner_ids: ArrayLike) -> Owners:
-    if not isinstance(owner_ids, Sized) or len(owner_ids) == 0:
+    if isinstance(owner_ids, str) or not isinstance(owner_ids, Sized) or len(owner_ids) == 0:
         raise ValueError(
-            f"owner_ids is a {type(owner_ids).__name__} without entries: give a list of owner ids."
+            f"owner_ids is a {type(owner_ids).__name__}, and no list with entries: give a list of "
+            "owner ids."
         )
     try:
         return Owners.read(owner_ids, len(owner_ids))
