@@ -192,10 +192,7 @@ def moved_squares(tau: float, n_labels: int | None, norm: Norm) -> Floats:
 
 
 #: A bit is taken for a noisy number with this much more than 2/pi of the mu^2 of its own.
-_EXTRA_SHARES = (0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.0025)
-
-#: Such a bound is tight: no more bits are played one by one.
-_TIGHT = 0.02
+_EXTRA_SHARES = (0.02, 0.01, 0.005, 0.0025)
 
 #: Largest value of all bits together beyond their noisy number.
 _MOST_EXCESS = 1e-12
@@ -210,7 +207,6 @@ class SmallBits:
 
     n_bits: int
     ratio: float
-    most_played: int  # one by one
 
 
 @dataclass(frozen=True)
@@ -220,7 +216,6 @@ class SmallBitsMove:
     bit: BitMove
     bits: SmallBits
     grid: LossGrid
-    reached: Floats | None  # values of other choices of the adversary
 
     @property
     def pad(self) -> int:
@@ -229,35 +224,32 @@ class SmallBitsMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         value = larger_value(positive, negative).shifted(0)
-        n_bits, reached = self.bits.n_bits, self.reached
-        for n_left in range(n_bits, 0, -1):
+        for n_left in range(self.bits.n_bits, 0, -1):
             # Beyond the nodes V is continued as by `ValueFunction`.
             function = ValueFunction(self.grid, value, 0)
             after = PaddedValues.from_function(function, 0, positive.n_nodes, self.pad)
             value = self.bit.best(after, after)
-            if n_left == 1:
-                break
-            bound, extra = self._noisy_number_bound(n_left, value, after)
-            is_enough = extra <= _TIGHT or n_bits - n_left + 1 >= self.bits.most_played
-            if is_enough or (reached is not None and (bound - reached).max() < _MOST_EXCESS):
+            bound = self._noisy_number_bound(n_left, value, after) if n_left > 1 else None
+            if bound is not None:
                 return bound
         return value
 
     def _noisy_number_bound(
         self, n_bits: int, one_bit: Floats, after: PaddedValues
-    ) -> tuple[Floats, float]:
-        """Bound `n_bits` bits by a noisy number, with its extra share of mu^2."""
-        # The outcome of a bit is that of a noisy number of its own shift, post-processed.
-        shift, excess, least = self.bits.ratio, 0.0, np.inf
+    ) -> Floats | None:
+        """Bound `n_bits` bits by a noisy number; None where they are too few to be alike."""
+        shift, excess = 0.0, np.inf
         for extra in _EXTRA_SHARES:
             shorter = float(np.sqrt(2 / np.pi * (1 + extra))) * self.bits.ratio
             number = GaussianPairMove(shorter, self.grid).best(after, after)
             total = n_bits * self._excess(one_bit, after, number)
             if total > _MOST_EXCESS:
                 break
-            shift, excess, least = shorter, total, extra
+            shift, excess = shorter, total
+        if not shift:
+            return None
         numbers = GaussianPairMove(float(np.sqrt(n_bits)) * shift, self.grid)
-        return np.asarray(numbers.best(after, after) + excess), least
+        return np.asarray(numbers.best(after, after) + excess)
 
     def _excess(self, one_bit: Floats, after: PaddedValues, number: Floats) -> float:
         """Bound the value of one bit above that of a noisy number, at any loss."""
@@ -277,13 +269,7 @@ class SmallBitsMove:
         return float(max(inside.max(), outside.max(), 0.0)) + _ROUNDING
 
 
-@dataclass(frozen=True)
 class SmallBitsPlay(Play[SmallBits]):
-    reached: Floats | None = None
-
-    def beside(self, reached: Floats | None) -> SmallBitsPlay:
-        return replace(self, reached=reached)
-
     @property
     def loss_scale(self) -> float:
         return self.move.ratio
@@ -293,16 +279,13 @@ class SmallBitsPlay(Play[SmallBits]):
         return 2 / np.pi * self.move.n_bits * self.move.ratio**2
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> SmallBitsMove:
-        bit = bit_move(self.move.ratio, grid, spacing, zone)
-        return SmallBitsMove(bit, self.move, grid, self.reached)
+        return SmallBitsMove(bit_move(self.move.ratio, grid, spacing, zone), self.move, grid)
 
 
 #: Number of sizes of ballots that are kept apart; sizes are grouped where there are more labels.
 _MOST_SIZES = 40
 #: Ballots of the first sizes are played bit by bit: they reveal most.
 _BIT_BY_BIT = 2
-#: Bits of all other sizes together that are played one by one in a row, before a bound is taken.
-_MOST_PLAYED = 100
 #: Budgets play no game of rows with more labels.
 _MOST_LABELS = 100
 
@@ -367,10 +350,8 @@ def _ballot_bits(move: ClippedBits) -> tuple[Node, ...]:
         Node("bits", play_of(NoisyBit(scale=1.0, shift=ratio)), n_bits, ())
         for n_bits, ratio in sizes[:_BIT_BY_BIT]
     )
-    most_played = max(_MOST_PLAYED // max(len(sizes) - _BIT_BY_BIT, 1), 1)
     others = (
-        Node("small bits", SmallBitsPlay(SmallBits(*size, most_played)), 1, ())
-        for size in sizes[_BIT_BY_BIT:]
+        Node("small bits", SmallBitsPlay(SmallBits(*size)), 1, ()) for size in sizes[_BIT_BY_BIT:]
     )
     return *first, *others
 

@@ -72,11 +72,6 @@ class Play(Generic[M_co]):
         """Replace the move by one that reveals at least as much."""
         return node
 
-    def beside(self, reached: Floats | None) -> Play[M_co]:
-        """Return the play if other choices have these values: a bound below them is enough."""
-        del reached
-        return self
-
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
         """Build the worst case over all data; None if the move has no effect."""
         # Standardised gaps are tried `spacing` shifts apart, up to `zone` one by one.
@@ -206,13 +201,9 @@ def play_row(
     for node in reversed(tree):
         for _ in range(node.times):
             if node.either:
-                reached = None
-                for branch in node.either:
-                    chosen = replace(branch, play=branch.play.beside(reached))
-                    values = play_row((chosen,), value, span, build_move).values
-                    reached = values if reached is None else np.maximum(reached, values)
-                assert reached is not None
-                value = ValueFunction(value.grid, node.fail(reached, reached), span[0])
+                branches = [play_row((branch,), value, span, build_move) for branch in node.either]
+                best = np.max([branch.values for branch in branches], axis=0)
+                value = replace(branches[0], values=node.fail(best, best))
                 continue
             positive = _use_up_answer(value) if count_answers and node.counts_answers else value
             if node.follow:
