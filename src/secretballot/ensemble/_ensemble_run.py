@@ -41,7 +41,7 @@ from secretballot.measures._fit_price import FitPrice, price_of_fits
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting
 from secretballot.tables._fit_checks import check_copy
-from secretballot.tables._frames import columns_of, container_kind, public_table
+from secretballot.tables._frames import column_keys, columns_of, container_kind, public_table
 from secretballot.tables._levels import Levels
 from secretballot.tables._private_parts import PrivateParts
 from secretballot.tables._public_data import public_rows
@@ -191,8 +191,7 @@ def _warn_copied_target(data: EnsembleData, labels: PrivateLabels) -> None:
     table = public_table(data.X_public, "X_public")
     if len(table.shape) == 2:
         columns = [np.asarray(column)[labels.answered] for column in columns_of(table)]
-        names = getattr(table, "columns", range(table.shape[1]))
-        warn_copied_target(names, columns, labels.labels[labels.answered])
+        warn_copied_target(column_keys(table), columns, labels.labels[labels.answered])
 
 
 def _public_rows_check(

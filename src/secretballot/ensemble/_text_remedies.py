@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from secretballot.ensemble.tables._table_encoder import EncodedColumn
-from secretballot.tables._frames import column_names, columns_of, container_kind, public_table
+from secretballot.tables._frames import column_keys, columns_of, container_kind, public_table
 
 _ALL = "for the student and for the teachers. "
 
@@ -26,7 +26,7 @@ def text_remedy(rows: Any, *, public: bool = True) -> str:
         )
     if public and container_kind(rows) and np.ndim(rows) == 2:
         table = public_table(rows, "X_public")
-        names = column_names(table) or list(range(table.shape[1]))
+        names = column_keys(table)
         columns = list(zip(names, columns_of(table), strict=True))
         if all(EncodedColumn.of(*column, None) is None for column in columns):
             return (

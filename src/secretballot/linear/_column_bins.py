@@ -13,7 +13,6 @@ from scipy.linalg import block_diag
 
 from secretballot.tables._cells import (
     CodedTexts,
-    NumberText,
     date_text,
     range_text,
     read_numbers,
@@ -111,11 +110,8 @@ class ColumnFeatures(ABC):
         """Return the features of values as they are listed: numbers by where they begin."""
 
     @abstractmethod
-    def labels(self, text: NumberText | None = None) -> list[str]:
-        """Return the text of each feature of values, as listed; `text` makes that of a number."""
-
-    def number_text(self, text: NumberText | None) -> NumberText | None:
-        return date_text if text is None and self.is_date else text
+    def labels(self) -> list[str]:
+        """Return the text of each feature of values, as listed."""
 
     @abstractmethod
     def precision(self) -> NDArray[np.float64]:
@@ -136,13 +132,13 @@ class ColumnFeatures(ABC):
     def _merged_values(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
         """Merge the features of values into groups; return each one's group."""
 
-    def merged_labels(self, groups: NDArray[np.intp], text: NumberText | None = None) -> list[str]:
-        """Return the text of each group; `text` makes that of a number."""
-        labels = self._value_labels(groups[: self.n_values], self.number_text(text))
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group."""
+        labels = self._value_labels(groups[: self.n_values])
         return labels if groups.max() < len(labels) else [*labels, "missing"]
 
     @abstractmethod
-    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
+    def _value_labels(self, groups: NDArray[np.intp]) -> list[str]:
         """Return the text of each group of the features of values."""
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -243,8 +239,8 @@ class NumberBins(RankedFeatures):
         lows, highs = self._ends()
         return np.lexsort((highs, lows))
 
-    def labels(self, text: NumberText | None = None) -> list[str]:
-        labels = self._value_labels(np.arange(self.n_values), self.number_text(text))
+    def labels(self) -> list[str]:
+        labels = self._value_labels(np.arange(self.n_values))
         if not len(self.edges) and len(self.values):
             labels[-1] = "others"
         return [labels[position] for position in self.listed()]
@@ -253,13 +249,13 @@ class NumberBins(RankedFeatures):
         lows = np.concatenate([self.values, [-np.inf], self.edges])
         return lows, np.concatenate([self.values, self.edges, [np.inf]])
 
-    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
+    def _value_labels(self, groups: NDArray[np.intp]) -> list[str]:
         lows, highs = self._ends()
-        labels = []
+        labels, text = list[str](), date_text if self.is_date else None
         for group in range(int(groups.max()) + 1):
             own_lows, own_highs = lows[groups == group], highs[groups == group]
             label = range_text(own_lows.min(), own_highs.max(), text)
-            if self.is_integer and text is None:
+            if self.is_integer and not self.is_date:
                 # An interval has its upper end, and not the lower one.
                 first = np.where(own_lows == own_highs, own_lows, np.floor(own_lows) + 1)
                 label = integers_text(first, np.floor(own_highs)) or f"no integer ({label})"
@@ -320,7 +316,7 @@ class CategoryBins(ColumnFeatures):
     def listed(self) -> NDArray[np.intp]:
         return np.arange(self.n_values)
 
-    def labels(self, text: NumberText | None = None) -> list[str]:
+    def labels(self) -> list[str]:
         return [*self.categories.tolist(), "others"]
 
     def _merged_values(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
@@ -329,7 +325,7 @@ class CategoryBins(ColumnFeatures):
         groups[np.argsort(-shares, kind="stable")] = self.listed().clip(max=n_bins - 1)
         return groups
 
-    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
+    def _value_labels(self, groups: NDArray[np.intp]) -> list[str]:
         labels = np.array(self.labels(), dtype=object)
         members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
         return [names[0] if len(names) == 1 else "others" for names in members]
@@ -430,12 +426,15 @@ class NumberKnots(RankedFeatures):
     def listed(self) -> NDArray[np.intp]:
         return np.argsort(np.concatenate([self.values, self.knots]), kind="stable")
 
-    def labels(self, text: NumberText | None = None) -> list[str]:
-        labels = self._value_labels(np.arange(self.n_values), self.number_text(text))
+    def labels(self) -> list[str]:
+        labels = self._value_labels(np.arange(self.n_values))
         return [labels[position] for position in self.listed()]
 
-    def _value_labels(self, groups: NDArray[np.intp], text: NumberText | None) -> list[str]:
-        numbers = np.concatenate([self.values, self.knots])
+    def _value_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        numbers, text = (
+            np.concatenate([self.values, self.knots]),
+            date_text if self.is_date else None,
+        )
         members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
         return [range_text(own_bins.min(), own_bins.max(), text) for own_bins in members]
 

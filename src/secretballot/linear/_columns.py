@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._base._sklearn_compat import _safe_indexing
 from secretballot.tables._cells import read_texts
 from secretballot.tables._columns import Column
-from secretballot.tables._frames import as_table, check_table, column_names, columns_of, row_shape
+from secretballot.tables._frames import (
+    as_table,
+    check_table,
+    column_keys,
+    column_names,
+    columns_of,
+    row_shape,
+)
 
 #: Declared categories by column.
 Categories = Mapping[Hashable, Sequence[Hashable]]
@@ -51,10 +58,6 @@ class PublicColumn:
         if self.reader.is_number:
             return sha256((self.cells + 0.0).tobytes()).digest()  # no -0.0
         return sha256(repr(read_texts(self.values).tolist()).encode()).digest()
-
-
-def column_keys(X: ArrayLike) -> list[Hashable]:
-    return list(X.columns) if hasattr(X, "columns") else list(range(np.shape(X)[1]))
 
 
 def public_columns(

@@ -107,7 +107,7 @@ class RowReader:
         table, misfits = self.schema.read(chunk.table)
         names = list(self.choice.names)
         if not self.choice.is_named:
-            misfits = {names[int(str(place))]: rows for place, rows in misfits.items()}
+            misfits = {names[place]: rows for place, rows in misfits.items()}
         targets = chunk.read_target(self.response.read)
         return ReadRows(
             chunk=chunk,

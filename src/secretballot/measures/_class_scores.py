@@ -264,22 +264,16 @@ class Accuracy(_ClassMeasure[PrivateScore]):
         )
 
 
-@dataclass(frozen=True)
 class Confusion(_ClassMeasure[PrivateConfusion]):
     """People cast 1 for a pair of a class and a prediction, in parts if their rows differ."""
-
-    n_classes: int
-    classes: NDArray[Any] | None = None  # None for a price
 
     name, reads = "confusion matrix", "people of each class, by the predicted class"
     remedy = "or name fewer classes; score_private releases the accuracy alone"
 
-    @property
-    def n_columns(self) -> int:  # type: ignore[override]
-        return self.n_classes**2
+    def __init__(self, classes: NDArray[Any]) -> None:
+        self.classes, self.n_classes, self.n_columns = classes, len(classes), len(classes) ** 2
 
     def cast(self, y_true: ArrayLike, y_pred: ArrayLike, people: People) -> Floats:
-        assert self.classes is not None
         true = class_codes(y_true, self.classes, "y_true")
         predicted = class_codes(y_pred, self.classes, "y_pred")
         cells, counted = true * self.n_classes + predicted, (true >= 0) & (predicted >= 0)
@@ -294,7 +288,6 @@ class Confusion(_ClassMeasure[PrivateConfusion]):
         return f" and {self.n_classes} classes, some {n / self.n_classes:,.3g} a class"
 
     def result(self, released: Floats, counted: Counted) -> PrivateConfusion:
-        assert self.classes is not None
         matrix = released.reshape(self.n_classes, self.n_classes)
         return PrivateConfusion(matrix=matrix, classes=self.classes, **counted._asdict())
 
@@ -462,8 +455,7 @@ def confusion_private(
     scored = ScoredRows.of_predictions(
         y_true, y_pred, People.from_owners(accountant, owners, len(true))
     )
-    measure = Confusion(len(names), names)
-    return release_score(accountant, measure, scored, noise, random_state)
+    return release_score(accountant, Confusion(names), scored, noise, random_state)
 
 
 def price_score(
@@ -511,5 +503,5 @@ def price_score(
     measure: Accuracy | Confusion = Accuracy()
     if n_classes is not None:
         check_integer("n_classes", n_classes, least=2)
-        measure = Confusion(n_classes)
+        measure = Confusion(np.arange(n_classes))
     return price_of(accountant, n, measure, NoiseChoice(epsilon, share, sigma, level))

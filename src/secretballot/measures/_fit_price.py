@@ -116,7 +116,7 @@ class FitPrice(Shown):
             )
         score = {} if self.score is None else by_level(self.score.share)
         if self.score is not None and not self.score.fits:
-            return self.score._excess
+            return self.score._remedy
         if all(
             share + score.get(level, 0.0) <= self.remaining[level]
             for level, share in self._all_fits.items()

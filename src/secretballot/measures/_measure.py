@@ -73,17 +73,13 @@ class PriceOfScore(Shown):
     half_width: float
     level: float
     fits: bool = True
-    _remedy: str = field(default=TOO_EXPENSIVE, repr=False)
+    #: Remedy of a score that does not fit what is left; empty if it does.
+    _remedy: str = field(default="", repr=False)
 
     @property
     def _words(self) -> tuple[str, ...]:
         """Precision and expectations."""
         raise NotImplementedError
-
-    @property
-    def _excess(self) -> str:
-        """Remedy of a score that does not fit what is left; empty if it does."""
-        return "" if self.fits else self._remedy
 
     def _view(self) -> View:
         rows = [
@@ -91,8 +87,8 @@ class PriceOfScore(Shown):
             for level, part in by_level(self.share).items()
         ]
         table = Table(("level", "", "of the budget"), rows)
-        excess = [Prose.of(self._excess)] if self._excess else []
-        return View(type(self).__name__, (table, Prose.of(*self._words, quiet=True), *excess))
+        remedy = [Prose.of(self._remedy)] if self._remedy else []
+        return View(type(self).__name__, (table, Prose.of(*self._words, quiet=True), *remedy))
 
 
 def share_text(share: float) -> str:

@@ -23,7 +23,7 @@ from secretballot.tables._frames import (
     as_table,
     check_kind,
     check_table,
-    column_names,
+    column_keys,
     columns_of,
     row_shape,
 )
@@ -75,7 +75,7 @@ class NumberColumns:
             names = list(X.columns_with_targets)
             return cls(names, names, lambda of: PrivateRows.of_parts(X, list(map(str, of))))
         table = _private_table(X)
-        names = column_names(table) or list(range(np.shape(table)[1]))
+        names = column_keys(table)
         dtypes = [getattr(column, "dtype", None) for column in columns_of(table)]
         is_text = [getattr(dtype, "kind", str(dtype)) in _TEXTS for dtype in dtypes]
         not_texts = [name for name, text in zip(names, is_text, strict=True) if not text]
@@ -103,8 +103,7 @@ def _sum_chunk(
     grid: RankGrid, bounds: Bounds, days: Days, chunk: Chunk
 ) -> tuple[NDArray[Any], ...]:
     """Sum a chunk exactly, count readable cells, those at bounds, and people outside."""
-    columns = columns_of(chunk.table)
-    by_name = dict(zip(column_names(chunk.table) or range(len(columns)), columns, strict=True))
+    by_name = dict(zip(column_keys(chunk.table), columns_of(chunk.table), strict=True))
     cells: Mapping[Hashable, ArrayLike] = {name: by_name[name] for name in grid.names}
     numbers = {
         name: read_days(values, days[name]) if name in days else read_numbers(values)

@@ -279,8 +279,12 @@ def _items_of_parts(parts: PrivateParts, max_contribution: float, domain: str) -
             largest, most_items = max(largest, part_largest), max(most_items, part_most)
     finally:
         rows.close()
-    items = ItemCounts.from_input(counts)
-    return ItemCounts(items.counts, items.names, largest, most_items, rows.n_people)
+    return replace(
+        ItemCounts.from_input(counts),
+        largest=largest,
+        most_items=most_items,
+        n_people=rows.n_people,
+    )
 
 
 def _count_chunk(

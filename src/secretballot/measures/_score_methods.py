@@ -316,7 +316,7 @@ class ClassifierScoreMethods(ScoreMethods):
             )
         return self._release_score(
             "confusion_private",
-            Confusion(len(self.classes_), self.classes_),
+            Confusion(self.classes_),
             (X, y, owners),
             NoiseChoice(epsilon, share, sigma, level),
             rows_per_call,

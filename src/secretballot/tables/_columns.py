@@ -28,6 +28,7 @@ from secretballot.tables._frames import (
     as_table,
     check_names,
     check_table,
+    column_keys,
     column_names,
     columns_of,
     public_table,
@@ -43,8 +44,8 @@ NEW_CATEGORY_SHARE = 0.25
 _NUMBERS = ("number", "boolean", "time", "duration")
 
 
-class ReadRows(NamedTuple):
-    """Rows as they are read, and private masks of cells, by column, that were taken as missing.
+class ReadTable(NamedTuple):
+    """A table as it is read, and private masks of cells, by column, that were taken as missing.
 
     The masks are of cells that can't be read, and of missing ones where no public cell is missing.
     """
@@ -61,7 +62,7 @@ class Header:
     shape: tuple[int, ...]  # of a row
     fitted: bool = False  # True in a fitted model: errors then name the fit instead of X_public
 
-    def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
+    def read(self, X: ArrayLike, name: str = "X") -> ReadTable:
         raise NotImplementedError
 
     def read_queries(self, X: ArrayLike, *, warns: bool = False) -> Any:
@@ -275,15 +276,13 @@ class Columns(Header):
     ) -> Columns:
         """Describe the columns of public rows, and declared categories, which are public too."""
         table = public_table(X_public, "X_public")
-        names = column_names(table)
-        keys = list(range(np.shape(table)[1])) if names is None else names
         columns = [
             Column.of(name, values, (categories or {}).get(name))
-            for name, values in zip(keys, columns_of(table), strict=True)
+            for name, values in zip(column_keys(table), columns_of(table), strict=True)
         ]
-        return cls(names, (len(columns),), columns=tuple(columns))
+        return cls(column_names(table), (len(columns),), columns=tuple(columns))
 
-    def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
+    def read(self, X: ArrayLike, name: str = "X") -> ReadTable:
         """Read rows to an array of floats, each cell by itself; see `Column`."""
         check_table(X, name)
         is_plain = all(
@@ -293,7 +292,7 @@ class Columns(Header):
         if isinstance(X, np.ndarray) and X.dtype == np.float64 and is_plain:
             self._check_shape(X, name)
             if np.isfinite(X).all():
-                return ReadRows(np.ascontiguousarray(X), {})
+                return ReadTable(np.ascontiguousarray(X), {})
         cells = self.match_columns(X, name)
         table = np.empty((len(cells[0]), len(cells)))
         misfits = {}
@@ -305,4 +304,4 @@ class Columns(Header):
                 unknown |= np.isnan(table[:, at])
             if unknown.any():
                 misfits[key] = unknown
-        return ReadRows(table, misfits)
+        return ReadTable(table, misfits)

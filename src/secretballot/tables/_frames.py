@@ -186,6 +186,11 @@ def column_names(X: ArrayLike) -> list[Any] | None:
     return list(getattr(X, "columns", ())) or None
 
 
+def column_keys(X: ArrayLike) -> list[Any]:
+    """Return the names of a table's columns; their positions if they have none."""
+    return column_names(X) or list(range(np.shape(X)[1]))
+
+
 def check_names(fit_names: Sequence[Any] | None, X: ArrayLike, name: str) -> None:
     """Refuse rows with texts as column names where those of the fit had none, or the reverse."""
     names = [column for column in column_names(X) or () if isinstance(column, str)]

@@ -22,6 +22,7 @@ from secretballot.tables._column_schema import ColumnSchema
 from secretballot.tables._columns import Column
 from secretballot.tables._frames import (
     as_table,
+    column_keys,
     column_names,
     columns_of,
     container_kind,
@@ -255,9 +256,7 @@ def check_table_kinds(X: Any, X_public: Any) -> None:
     table = as_table(X, None, "X")
     if len(table.shape) != 2 or row_shape(table) != row_shape(X_public):
         return  # refused elsewhere
-    for name, values in zip(
-        getattr(X, "columns", range(table.shape[1])), columns_of(table), strict=True
-    ):
+    for name, values in zip(column_keys(table), columns_of(table), strict=True):
         if np.isnan(read_numbers(values)).all() and not missing_cells(values).all():
             raise ValueError(
                 f"X and X_public are tables of two kinds: X_public is {_described(X_public)}, and "
@@ -357,7 +356,7 @@ def check_file_columns(X_public: Any) -> None:
     table = public_table(X_public, "X_public")
     if len(table.shape) > 2 or len(table) < _FEWEST_IN_ORDER:
         return
-    names = list(getattr(table, "columns", range(table.shape[1])))
+    names = column_keys(table)
     numbered = []
     for column, values in zip(names, columns_of(table), strict=True):
         reader = Column.of(column, values)
