@@ -244,7 +244,7 @@ class _ClassMeasure(ScoreMeasure[S, ScorePrice]):
 
 
 class Accuracy(_ClassMeasure[PrivateScore]):
-    """People cast 1 for a right answer, or the share of their rows that is right."""
+    """Accuracy: people cast 1 for a right answer, or the share of their rows that is right."""
 
     name, reads, n_columns = "accuracy", "people whose labels are predicted", 1
 
@@ -266,7 +266,7 @@ class Accuracy(_ClassMeasure[PrivateScore]):
 
 @dataclass(frozen=True)
 class Confusion(_ClassMeasure[PrivateConfusion]):
-    """People cast 1 for a pair of a class and a prediction, in parts if their rows differ."""
+    """Confusion matrix: people cast 1 for a class and a prediction, in parts if rows differ."""
 
     n_classes: int
     classes: NDArray[Any] | None = None  # None for a price
