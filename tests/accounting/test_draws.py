@@ -25,7 +25,7 @@ def test_parts_pay_for_their_rows_in_one_fit_only():
     with pytest.raises(ValueError, match=f"'{first}' takes part in rows that '{first}' did not"):
         accountant.release(mechanism, tied(5), reservation=reservation, scope=scope)
     onwards = RoundRobin(mechanism=mechanism.mechanism, turns=turns, first_row=5)
-    with pytest.raises(ValueError, match="in another they are other people"):
+    with pytest.raises(ValueError, match="in another fit, where they are other people"):
         accountant.release(onwards, tied(5), reservation=reservation)
     accountant.release(onwards, tied(5), reservation=reservation, scope=scope)
     everyone = GNMax(sigma=40, weight={"a": 1.0, "b": 1.0})

@@ -1,4 +1,4 @@
-"""What the accountant is asked for: equal bit by bit in memory and in one, three, eight chunks.
+"""Inputs of all releases are equal, bit by bit, in memory and in one, three and eight chunks.
 
 Tasks run twice, in a random order. With equal noise, later releases depend on the first.
 """
@@ -197,7 +197,7 @@ THREE = {"three classes", "kernel", "numbers", "numbers, pairs", "confusion", "R
 
 
 def run_all(kind, tmp_path, monkeypatch, chunks=(0, 1, 3, 8)):
-    """Return what is released of the same rows in memory (0), and in numbers of chunks."""
+    """Return the inputs of all releases of the same rows, in memory (0) and in chunks."""
     rows = split(rows_of(300, 120, 3 if kind in THREE else 2), tmp_path / "parts")
     release, runs = PrivacyAccountant.release, []
 
@@ -242,13 +242,13 @@ def test_planted_chunks_that_are_added_twice_are_found(tmp_path, monkeypatch):
 
 
 def misfits_of_one_owner(rows):
-    """Return rows of which one owner has a twelfth, whose cells of one column do not fit."""
+    """Give a twelfth of the rows to one owner, and cells that do not fit to one of its columns."""
     mine = np.arange(len(rows)) % 12 == 0
     return rows.assign(b=np.where(mine, "?", rows["b"]), **{OWNER: np.where(mine, 0, rows[OWNER])})
 
 
 def warned(kind, folder):
-    """Return whether a fit warns of misfits, which a twelfth of all rows have."""
+    """Test if a fit warns of misfits, which a twelfth of all rows have."""
     rows = split(misfits_of_one_owner(rows_of(300, 120)), folder / "parts")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""The target in other codes, under another name, among the columns: known from what is released."""
+"""Warnings of columns that are the target in other codes, by what was released."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from secretballot import (
 )
 
 N, N_PUBLIC = 4_000, 100
-#: The target in other codes, and another column that says much of it, but not all.
+#: Columns that are the target in other codes; "nearly" only correlates with it.
 CODES = {
     "booleans": lambda y, rng: y == "b",
     "numbers": lambda y, rng: np.where(y == "b", 7, 3),
@@ -50,7 +50,7 @@ def test_a_column_with_one_value_for_each_class_warns(kind, code):
 
 
 @pytest.mark.parametrize("kind", ["linear", "teachers"])
-def test_a_strong_column_is_no_target(kind):
+def test_a_correlated_column_does_not_warn(kind):
     code = "nearly"
     (X, y), (X_public, _) = table(N, 0, code), table(N_PUBLIC, 1, code)
     fitted(kind, X, y, X_public)

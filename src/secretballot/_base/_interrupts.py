@@ -25,7 +25,7 @@ class HeldInterrupts:
 
     def __init__(self) -> None:
         self._handler: Callable[[int, FrameType | None], Any] | None = None
-        self._came, self._is_open = False, False
+        self._was_raised, self._is_open = False, False
         self._answers: list[Any] = []
 
     def hold(self) -> None:
@@ -52,7 +52,7 @@ class HeldInterrupts:
         return answer
 
     def _notice(self, number: int, frame: FrameType | None) -> None:
-        self._came = True
+        self._was_raised = True
 
     def __enter__(self) -> Self:
         self._is_open = True
@@ -64,7 +64,7 @@ class HeldInterrupts:
             return
         try:
             signal.signal(signal.SIGINT, self._handler)
-            if self._came:
+            if self._was_raised:
                 signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             if not self._answers:

@@ -479,7 +479,7 @@ class Limits:
         return _advice_of(1 - filter_.amount_spent(spent) / filter_.amount)
 
     def tightest(self, totals: Totals, group: str) -> tuple[str, str]:
-        """Return which of the budget and the scope has the least left for a group, and advice."""
+        """Return the tightest limit of a group, that of the budget or of the scope, and advice."""
         amounts = [
             (filter_.headroom(spent, group)[0], self._of(filter_), self._advice(filter_, spent))
             for filter_, spent in self._spent(totals)

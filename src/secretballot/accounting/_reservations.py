@@ -1,4 +1,4 @@
-"""Rows that are paid for before they are drawn, and drawn over days, or elsewhere."""
+"""Reservations: rows that are paid for before they are drawn."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class Reservation:
     Attributes
     ----------
     id : str
-        What the ledger calls it.
+        Id of the reservation in the ledger.
     mechanism : mechanism
-        What was paid for. Draws may tell less: more noise, fewer classes.
+        Mechanism that was paid for. Draws may reveal less: more noise, fewer classes.
     n_columns : int or None
         Columns of the counts that were paid for; None: any number.
     scope : Scope
         The part of the run that pays.
     ledger : str
-        Digest of what its ledger fixes; no other ledger takes it.
+        Digest that identifies the ledger; no other ledger accepts the reservation.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Reservation:
         return self
 
     def check_draw(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> None:
-        """Refuse rows that cost more than was paid for, or concern groups that did not pay.
+        """Refuse rows that reveal more than was paid for, or concern groups that did not pay.
 
         `first_row` is the number of rows that were drawn before.
         """
@@ -108,14 +108,14 @@ class Reservation:
         }
         payers = {group: [group] for group in participation.keys() | paid_participation.keys()}
         if not laws or not paid_laws:
-            # Of mechanisms without a game nothing but their description is known.
+            # Mechanisms without laws are compared by their descriptions.
             descriptions = [to_json(describe(m), "") for m in (mechanism, self.mechanism)]
             if descriptions[0] != descriptions[1] or self.n_columns not in (None, n_columns):
                 yield "it is not the same mechanism"
         else:
             payers = {group: _payers(group, list(paid_laws)) for group in laws}
             if _overlap(laws) and set(laws) != set(paid_laws):
-                yield "some pay as two groups at once, and were not paid for as such"
+                yield "some pay as two groups at once, and the reservation was paid by other groups"
             for group, law in laws.items():
                 if not payers[group]:
                     yield f"it charges {group!r}, who did not pay"
@@ -128,7 +128,7 @@ class Reservation:
                 if (participation.get(group, all_rows) & ~paid_rows).any():
                     yield f"{group!r} takes part in rows that {payer!r} did not pay for"
         if paid_participation and scope_id != self.scope.id:
-            yield "parts of levels paid in one fit, and in another they are other people"
+            yield "parts of levels paid in another fit, where they are other people"
 
 
 def _overlap(laws: Mapping[str, Law]) -> bool:
@@ -160,8 +160,8 @@ def _undominated_steps(law: Law, paid: Law, group: str) -> Iterator[str]:
             yield f"{step.name!r} of {group!r} tells more than what was paid for"
 
 
-#: Least part of the prices of single rows that a plan of them costs: noisy comparisons cost 2 / pi,
-#: purely private rows a quarter.
+#: A plan costs at least this share of the sum of its rows' single prices: 2 / pi for noisy
+#: comparisons, a quarter for rows of pure differential privacy.
 _LEAST_SHARE = 0.2
 
 
@@ -192,7 +192,7 @@ def check_rows_left(state: Reserved, n_rows: int, scope: Scope) -> None:
 
 
 def check_prices(pricing: Pricing, payments: Sequence[LedgerEntry]) -> None:
-    """Refuse plans whose payment is less than rows, or answers, cost at least."""
+    """Refuse payments below the least price of their rows, or answers."""
     price_of_one = [(span, pricing.unchecked_price(span)) for span in pricing.span(1).apart()]
     for entry in payments:
         assert entry.reservation is not None
@@ -232,7 +232,8 @@ def append_payments(
 def sum_refunds(pricing: Pricing, state: Reserved, payments: Sequence[LedgerEntry]) -> Costs:
     """Sum up the refunds of all plans that a reservation paid for.
 
-    None is more than the ledger accepts, which knows the rows that were not drawn, not their price.
+    Each is capped at what the ledger accepts, which knows the rows that were not drawn, but not
+    their prices.
     """
     before, refunds = 0, dict[str, Cost]()
     plans = zip(state.plans, state.undrawn(), state.refund_shares(), payments, strict=True)
@@ -256,7 +257,7 @@ def sum_refunds(pricing: Pricing, state: Reserved, payments: Sequence[LedgerEntr
 
 
 class ReservedPayment:
-    """Payment of a release from a reservation, in the place of a `Pricing`."""
+    """Payment of a release from a reservation, in place of a `Pricing`."""
 
     note: Mapping[str, str] = {}
     keeps_private = False
@@ -274,7 +275,8 @@ class ReservedPayment:
     def admit(self) -> None:
         """Refuse rows that were not paid for, before they are drawn.
 
-        What this handle has paid for, or drawn from, is looked up in the transaction alone.
+        A reservation that this handle has paid for, or drawn from, is looked up in the transaction
+        alone.
         """
         handle, reservation = self._handle, self._reservation
         mechanism, n_columns = self._priced.mechanism, self._priced.n_columns
@@ -289,7 +291,7 @@ class ReservedPayment:
         self._outcome = outcome
 
     def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
-        """Return the entry of a release with the rows that are begun: while answers are left."""
+        """Add to the entry the number of rows that are begun: up to the last answer paid for."""
         state, n_rows, n_answers = self._state(transaction), self._priced.n_rows, 0
         if state.answers_left is not None:
             answers = answered_rows(self._priced.mechanism, self._outcome).cumsum()
@@ -309,7 +311,7 @@ class ReservedPayment:
         return state
 
 
-#: Rows that are to be paid for, and the note of their payment.
+#: Reservation, its pricing, the rows to be paid for, and the note of their payment.
 Purchase = tuple[Reservation, Pricing, Span, Mapping[str, Any]]
 
 
@@ -337,7 +339,7 @@ class Reserving(BudgetHandle):
         Parameters
         ----------
         mechanism : mechanism
-            What will be drawn with, or what tells more than that.
+            Mechanism that will be drawn, or one that reveals more.
         n_rows : int
             The most rows that may be begun.
         n_columns : int, default=None
@@ -364,8 +366,8 @@ class Reserving(BudgetHandle):
         """
         # The refund needs a scope that was charged: parts of levels add up by scope.
         scope = self.scope() if scope is None else scope
-        bought = self._purchase(mechanism, n_rows, n_columns, n_answers, scope, note or {})
-        return self._pay([bought], bought[0])
+        purchase = self._purchase(mechanism, n_rows, n_columns, n_answers, scope, note or {})
+        return self._pay([purchase], purchase[0])
 
     def reserve_plan(
         self, plan: ReleasePlan, scope: Scope, note: Mapping[str, Any] | None = None
@@ -396,9 +398,9 @@ class Reserving(BudgetHandle):
         for release in plan:
             mechanism, n_rows, n_columns = release.mechanism, release.n_rows, release.n_columns
             words = {**(note or {}), **release.words}
-            bought = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
-            purchases[release.name] = bought
-        reservations = {name: bought[0] for name, bought in purchases.items()}
+            purchase = self._purchase(mechanism, n_rows, n_columns, None, scope, words)
+            purchases[release.name] = purchase
+        reservations = {name: purchase[0] for name, purchase in purchases.items()}
         return self._pay(purchases.values(), reservations)
 
     def _purchase(
@@ -636,10 +638,9 @@ class Reserving(BudgetHandle):
         return paid
 
     def _drawable(self, reservation: Reservation, ledger: Ledger | Transaction) -> Reserved:
-        """Return the state of a reservation; refuse one for whose rows next to nothing was paid.
+        """Return the state of an open reservation; refuse one whose payment is far too small.
 
-        An entry by hand may say so: the ledger knows no prices. A plan costs a fifth of its rows,
-        one by one, at least.
+        An entry that was added by hand may have any payment, as the ledger knows no prices.
         """
         paid = self._recorded(reservation, ledger)
         n_plans = len(paid.payments)
@@ -669,7 +670,7 @@ class Reserving(BudgetHandle):
         Parameters
         ----------
         id : str
-            What the ledger calls it (``secretballot ledger export --json FILE`` shows it).
+            Id of the reservation (``secretballot ledger export --json FILE`` shows it).
         mechanism : mechanism
             The one that was reserved.
 

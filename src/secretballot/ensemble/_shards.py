@@ -1,4 +1,4 @@
-"""Private rows as teachers see them: cells by public types, and labels with the declared type."""
+"""Private rows as read for teachers: cells by public types, labels of the declared type."""
 
 from __future__ import annotations
 

@@ -18,29 +18,31 @@ from secretballot.tables._cells import (
     read_numbers,
 )
 
-#: Correlation length of a column's effects in ranks, and the share of their variance without it.
-_CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
+#: Correlation length of a column's effects, in ranks.
+_CORRELATION_LENGTH = 0.25
+#: Share of the effects' variance that is not correlated.
+_ROUGHNESS = 0.05
 
 
 @dataclass(frozen=True)
 class ColumnAxis:
-    """Numbers at which a column's features stand."""
+    """Numbers that a column's features stand for."""
 
     values: NDArray[np.float64] | None = None  # numbers with a feature of their own
     edges: NDArray[np.float64] | None = None  # edges between intervals
     knots: NDArray[np.float64] | None = None  # knots of a piecewise linear effect
 
 
-#: Least share of missing cells that are a group of their own in pairs of columns.
+#: In pairs of columns, missing cells with at least this share are a group of their own.
 _LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class ColumnFeatures(ABC):
-    """Features of one column: those of values, and one more for missing cells, if it has one.
+    """Features of one column: those of values, and possibly one for missing cells.
 
-    The weights of a row add to 1, or are 0 where a cell is missing and has no feature. So a row is
-    no longer with a feature of missing cells than without it.
+    The weights of a row add to 1, or are 0 if its cell is missing and has no feature. So a feature
+    of missing cells does not increase the largest norm of a row.
     """
 
     name: Hashable
@@ -48,8 +50,9 @@ class ColumnFeatures(ABC):
     has_missing: bool = False  # whether the last feature is that of missing cells
     is_date: bool = False  # whether numbers are days since 1970, which labels show as dates
 
-    #: Features of a row, and the binary places of their weights.
+    #: Number of features of a row.
     n_entries: ClassVar[int] = 1
+    #: Binary places of their weights.
     weight_bits: ClassVar[int] = 0
 
     @property
@@ -68,7 +71,7 @@ class ColumnFeatures(ABC):
         return None
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the value's feature of each row; -1 where it has none."""
+        """Return the number of each row's feature; -1 for a missing cell."""
         raise NotImplementedError
 
     def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -81,7 +84,7 @@ class ColumnFeatures(ABC):
     def drawn_entries(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return features and weights of rows that are drawn from features."""
+        """Draw rows from given features; return their features and weights."""
         missing = codes == self.n_values
         drawn, weights = self._drawn_values(np.where(missing, 0, codes).astype(np.int32), generator)
         weights[missing] = 0.0
@@ -103,15 +106,15 @@ class ColumnFeatures(ABC):
 
     @abstractmethod
     def axis(self) -> ColumnAxis:
-        """Return the numbers at which the features stand."""
+        """Return the numbers that the features stand for."""
 
     @abstractmethod
     def listed(self) -> NDArray[np.intp]:
-        """Return the features of values as they are listed: numbers by where they begin."""
+        """Return the features of values in the order of `labels`: numbers by their lower ends."""
 
     @abstractmethod
     def labels(self) -> list[str]:
-        """Return the text of each feature of values, as listed."""
+        """Return the text of each feature of values, in order."""
 
     @abstractmethod
     def precision(self) -> NDArray[np.float64]:
@@ -159,7 +162,7 @@ class ColumnFeatures(ABC):
 
     @abstractmethod
     def _positions(self, effects: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the features of values are sorted by."""
+        """Return the sort keys of the features of values."""
 
     def in_order(self, x: NDArray[np.float64]) -> ColumnFeatures:
         """Return features in the order of their numbers, given the public numbers `x`."""
@@ -216,8 +219,8 @@ class NumberBins(RankedFeatures):
     def in_order(self, x: NDArray[np.float64]) -> NumberBins:
         """Return bins in which single values are intervals that hold no other public number.
 
-        A monotone effect of an interval on both sides of a single value would have to be that of
-        the value.
+        Otherwise an interval on both sides of a single value would need the effect of that value
+        to be monotone.
         """
         if not len(self.values):
             return self
@@ -233,7 +236,7 @@ class NumberBins(RankedFeatures):
         return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
 
     def listed(self) -> NDArray[np.intp]:
-        """Return the bins by their ends; all other numbers, if they are one bin, are last."""
+        """Return the bins in the order of their ends; a single bin of all other numbers is last."""
         if not len(self.edges):
             return np.arange(self.n_values)
         lows, highs = self._ends()
@@ -256,7 +259,7 @@ class NumberBins(RankedFeatures):
             own_lows, own_highs = lows[groups == group], highs[groups == group]
             label = range_text(own_lows.min(), own_highs.max(), text)
             if self.is_integer and not self.is_date:
-                # An interval has its upper end, and not the lower one.
+                # An interval includes its upper end, and not the lower one.
                 first = np.where(own_lows == own_highs, own_lows, np.floor(own_lows) + 1)
                 label = integers_text(first, np.floor(own_highs)) or f"no integer ({label})"
             labels.append(label)
@@ -352,7 +355,7 @@ class NumberKnots(RankedFeatures):
     # (n_knots,): at least two. Beyond the first and the last, the function is constant.
     knots: NDArray[np.float64]
     ranks: NDArray[np.float64]  # (n_single + n_knots,): share of the rows below each
-    # (n_knots,): whether a knot is a frequent value, at which synthetic rows then are. None: no
+    # (n_knots,): whether a knot is a frequent value, which synthetic rows take exactly; None: no
     # knot is.
     is_value: NDArray[np.bool_] | None = None
 
@@ -361,7 +364,7 @@ class NumberKnots(RankedFeatures):
 
     @classmethod
     def of_bins(cls, bins: NumberBins, low: float, high: float) -> NumberKnots | None:
-        """Return knots at the edges of bins and at both ends; None of fewer than three."""
+        """Return knots at the edges of bins and at both ends; None if there is no inner edge."""
         inner = (bins.edges > low) & (bins.edges < high)
         edges = bins.edges[inner]
         if not len(edges):
@@ -395,7 +398,7 @@ class NumberKnots(RankedFeatures):
     def _drawn_values(
         self, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Draw numbers around knots, with a density that falls to the neighbours."""
+        """Draw numbers around knots, with a triangular density up to the neighbours."""
         n_values, n_knots = len(self.values), len(self.knots)
         distance = 1 - np.sqrt(1 - generator.random(len(codes)))
         below = generator.random(len(codes)) < 0.5
@@ -408,7 +411,7 @@ class NumberKnots(RankedFeatures):
         return _neighbours(first, upper)
 
     def in_order(self, x: NDArray[np.float64]) -> NumberKnots:
-        """Return knots among which the single values are: a monotone effect has no peaks there."""
+        """Make single values knots, so that a monotone effect has no peaks there."""
         if not len(self.values):
             return self
         n_values = len(self.values)
@@ -442,7 +445,7 @@ class NumberKnots(RankedFeatures):
 def _neighbours(
     first: NDArray[np.integer], upper: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return two neighbouring features, and their weights, of which the second is `upper`."""
+    """Return two neighbouring features, and their weights, 1 - upper and upper."""
     upper = np.rint(np.ldexp(upper, _WEIGHT_BITS)) * 2.0**-_WEIGHT_BITS
     codes = np.stack([first, first + 1], axis=1).astype(np.int32)
     return codes, np.stack([1 - upper, upper], axis=1)

@@ -347,19 +347,19 @@ def _known_cells(data: FitInput, fitted: FittedRounds) -> CellCheck | None:
         features = nullable_bins(public_bins(columns.given, 1, columns.categories))
         means = features.transform(columns.X_public).mean(axis=0)
     readers, ranges = columns.schema.columns, columns.ranges
-    expected, known = np.zeros((2, len(readers))), {}
+    expected, known_categories = np.zeros((2, len(readers))), {}
     for at, (column, place) in enumerate(zip(features.columns, features.places, strict=True)):
         expected[0, at] = means[place][column.n_values :].sum()
         if column.other_code is not None:
             expected[1, at] = means[place][column.other_code]
             codes, _ = column.entries(np.append(np.arange(len(readers[at].texts)), -1))
             labels = column.labels()[: column.other_code]
-            known[at] = codes[:, 0] != column.other_code, labels
+            known_categories[at] = codes[:, 0] != column.other_code, labels
     return CellCheck(
         columns.schema,
         expected,
         np.array([ranges.get(name, (np.nan, np.nan)) for name in columns.names]).T,
-        known,
+        known_categories,
         far_words="The model has learned nothing there. Give columns in the units of the fit, and "
         "missing cells as NaN",
         hint=" (columns_ shows how the model reads each)",

@@ -52,10 +52,10 @@ from secretballot.tables._table_checks import (
     warn_repeated_rows,
 )
 
-#: Check of a table by its estimator, which keeps the names of its columns; with its name.
+#: Function that checks a table, given its name for errors; the estimator stores column names.
 Validate = Callable[[ArrayLike, str], ArrayLike]
 
-#: Features that an error names for a step that reads texts, of the 500 that are taken.
+#: Largest number of words that an error suggests to a step that reads texts.
 _FEW_WORDS = 256
 
 

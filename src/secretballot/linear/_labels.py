@@ -109,19 +109,19 @@ class LabelResponse(ClassifierResponse, ClippedResponse):
         above the mean.
         """
         p = np.clip(p, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-        none = np.exp(_of_others(np.log1p(-p)))
-        some = 1 - none
+        p_none = np.exp(_of_others(np.log1p(-p)))
+        p_some = 1 - p_none
         least = _of_others(p**2)
         mean = _of_others(_variances(p))
         square = _of_others(_variances(p) * (1 - 2 * p) ** 2) + mean**2
         with np.errstate(invalid="ignore", divide="ignore"):  # a single label has no others
-            mean = np.where(some > 0, (mean - none * least) / some, 0.0)
-            variance = np.where(some > 0, (square - none * least**2) / some, 0.0) - mean**2
+            mean = np.where(p_some > 0, (mean - p_none * least) / p_some, 0.0)
+            variance = np.where(p_some > 0, (square - p_none * least**2) / p_some, 0.0) - mean**2
         deviation = np.sqrt(np.maximum(variance, 0.0))
         points = (
-            (none, least),
-            (some / 2, np.maximum(mean - deviation, least)),
-            (some / 2, mean + deviation),
+            (p_none, least),
+            (p_some / 2, np.maximum(mean - deviation, least)),
+            (p_some / 2, mean + deviation),
         )
         norm = self.clipping_norm * limits
 

@@ -1,4 +1,4 @@
-"""Private rows as a fit reads them: cells by public types, targets, and shares of their owners."""
+"""Private rows as read for a fit: cells by public types, targets, and weights of vectors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ReadRows:
     def undeclared(
         self, bounds: Bounds, categories: Categories, response: Response
     ) -> dict[Hashable, float]:
-        """Count the people whose cells are not what was declared, by column, and targets."""
+        """Count the people whose cells, or targets, are outside of what was declared, by column."""
         masks = undeclared_cells(self.cells_read(), bounds, categories)
         targets = response.misfits(self.targets).items()
         return people_outside(self.chunk.owners, chain(masks, targets))
@@ -123,9 +123,9 @@ class RowReader:
 def vector_rows(
     rows: PrivateRows[ReadRows], features: FeatureMap
 ) -> tuple[PrivateRows[RowSums], dict[Hashable, float]]:
-    """Read all rows as vectors of features; return them, and each column's share of misfits.
+    """Compute the feature vectors of all rows; return them, and each column's share of misfits.
 
-    Workers keep one-hot features. All cells are read, so that an invalid one is found before
+    Workers store one-hot features. All cells are read, so that an invalid one is found before
     anything is spent.
     """
     vectors, counts = rows.keep(

@@ -59,8 +59,8 @@ def release_first_round(
         assert isinstance(plan.public, np.ndarray)
         return plan.noisy_sums(sums, features.norm), None, dense_reference_rows(plan.public)
     counts = rows.sum(partial(RowSums.feature_sums, norm=features.norm))
-    asked = np.concatenate([sums, counts], axis=1)
-    noisy = plan.noisy_sums(asked, features.norm)
+    sums_and_counts = np.concatenate([sums, counts], axis=1)
+    noisy = plan.noisy_sums(sums_and_counts, features.norm)
     released, counts = noisy[:, :-1], noisy[:, -1]
     reference = copula_reference_rows(plan, released / plan.total, counts / plan.total)
     return released, counts, reference

@@ -244,7 +244,7 @@ class _ClassMeasure(ScoreMeasure[S, ScorePrice]):
 
 
 class Accuracy(_ClassMeasure[PrivateScore]):
-    """People cast 1 for a right answer, or the share of their rows that is right."""
+    """Accuracy: people cast 1 for a right answer, or the share of their rows that is right."""
 
     name, reads, n_columns = "accuracy", "people whose labels are predicted", 1
 
@@ -265,7 +265,7 @@ class Accuracy(_ClassMeasure[PrivateScore]):
 
 
 class Confusion(_ClassMeasure[PrivateConfusion]):
-    """People cast 1 for a pair of a class and a prediction, in parts if their rows differ."""
+    """Confusion matrix: people cast 1 for a class and a prediction, in parts if rows differ."""
 
     name, reads = "confusion matrix", "people of each class, by the predicted class"
     remedy = "or name fewer classes; score_private releases the accuracy alone"

@@ -1,4 +1,4 @@
-"""Scores on private rows as values: their noise, their price, their refusal and their release."""
+"""Noise, price, refusal and release of scores on private rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOfScore(Shown):
-    """What all prices of scores have."""
+    """Base class of the prices of scores."""
 
     sigma: float
     share: float | dict[str, float]
@@ -78,7 +78,7 @@ class PriceOfScore(Shown):
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """Precision and expectations."""
+        """Texts of the precision and of the expectations behind it."""
         raise NotImplementedError
 
     def _view(self) -> View:
@@ -129,10 +129,14 @@ class NoiseChoice(NamedTuple):
 
 
 class ScoreMeasure(ABC, Generic[S, P]):
-    """What people cast for a score, and what is read from their noisy sum; nothing private."""
+    """Kind of a score: contributions of people, noise, and result of their noisy sum.
 
-    #: Name of the release, and what it reads, in words.
+    It holds no private data.
+    """
+
+    #: Name of the release.
     name: str
+    #: Description of its private input.
     reads: str
     #: Number of counts; None if people cast vectors of bounded length.
     n_columns: int | None = None
@@ -146,19 +150,19 @@ class ScoreMeasure(ABC, Generic[S, P]):
     def default_sigma(self, n: int) -> float: ...
 
     def sized(self, noise: float) -> Self:
-        """Return the measure, with what depends on the noise of a mean over people."""
+        """Return the measure for this noise of a mean over people, sigma / n."""
         return self
 
     @abstractmethod
     def cast(self, y_true: ArrayLike, y_pred: ArrayLike, people: People) -> Floats:
-        """Add up what the people cast, exactly: shape (n_counts,)."""
+        """Add up the contributions of people, exactly: shape (n_counts,)."""
 
     @abstractmethod
     def error(self, sigma: float, n: int) -> float:
         """Compute the expected standard deviation of the score's noise, by public numbers."""
 
     def facts(self, n: int) -> str:
-        """Return what that expectation relies on, in words."""
+        """Describe the public facts behind `error`, for a refusal."""
         return ""
 
     @abstractmethod
@@ -193,8 +197,8 @@ def _price_or_remedy(
         return accountant.price(mechanism, n_columns=n_columns, scope=scope), ""
     except BudgetExceededError:
         share = accountant.price(mechanism, n_columns=n_columns, scope=scope, check_left=False)
-    left = by_level(accountant.remaining()).values()
-    is_used_up = any(level.share <= WORTH_SPENDING for level in left)
+    levels = by_level(accountant.remaining()).values()
+    is_used_up = any(level.share <= WORTH_SPENDING for level in levels)
     return share, _NOTHING_LEFT if is_used_up else TOO_EXPENSIVE
 
 

@@ -59,7 +59,7 @@ class PrivateRegressionScore(Shown):
     rmse : float
         Root of the mean squared error, in units of the target.
     rmse_interval : tuple of float
-        Interval for it.
+        Interval for the root mean squared error.
     level : float
         Confidence level of each interval.
     n : int
@@ -71,7 +71,7 @@ class PrivateRegressionScore(Shown):
     largest_error : float
         Larger errors count as this one. The range of the target's bounds clips none.
     largest_deviation : float
-        The same for deviations of targets from `centre`, for the variance.
+        Larger deviations of targets from `centre` count as this one, in the variance.
     centre : float
         Public guess of the mean target.
     """
@@ -158,7 +158,7 @@ class RegressionScorePrice(PriceOfScore):
 
 @dataclass(frozen=True)
 class SquaredErrors(ScoreMeasure[PrivateRegressionScore, RegressionScorePrice]):
-    """People cast the vectors of `ErrorScale`, averaged over their rows."""
+    """Squared errors: people cast the vectors of `ErrorScale`, averaged over their rows."""
 
     chosen: ErrorScale | ScaleChoice
     #: Whether a score is released although the variance of its targets is unknown.
@@ -232,7 +232,7 @@ def unit_sum(sigma: float) -> VectorSum:
 
 
 def _cautions(moments: ErrorMoments, level: float) -> list[str]:
-    """Describe remedies, and what shows that they are needed."""
+    """Describe remedies, and the released numbers that call for them."""
     words, scale = list[str](), moments.scale
     if signs := moments.signs_of_other_units(level):
         words.append(

@@ -15,8 +15,10 @@ from secretballot.measures._intervals import Interval, quantile
 
 Floats = NDArray[np.float64]
 
-#: Weight of deviations beside that of their squares, and of products beside their factors.
-_DEVIATION, _PRODUCTS = 0.5, 0.25
+#: Weight of a deviation, relative to the weight of its square.
+_DEVIATION = 0.5
+#: Weight of a product, relative to the weights of its factors.
+_PRODUCTS = 0.25
 #: Largest ratio of the weights of squared errors and squared deviations.
 _LARGEST_RATIO = 1000.0
 #: Relative margin of vectors below their largest distance: averages and products are rounded.
@@ -91,7 +93,7 @@ class ErrorScale:
         return np.stack(numbers, axis=1) * self.weights
 
     def noise_error(self, noise: float) -> float:
-        """Compute the expected standard deviation of R^2 by the noise of a vector's mean."""
+        """Compute the standard deviation of R^2 that is expected from the noise of the means."""
         if not self.deviation:
             return math.inf
         numbers, variance = noise / self.weights, (self.deviation / self.largest_deviation) ** 2
@@ -133,7 +135,7 @@ def _maximum(polynomial: Polynomial) -> float:
 
 #: Nearly all targets are near an end of the range if their mean is within this share of it.
 _NEAR = 0.05
-#: Points and weights of a standard normal law.
+#: Gauss-Hermite points and weights of a standard normal distribution.
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 #: Mean squared error, as a share of the largest that counts, above which most errors are large.

@@ -24,11 +24,11 @@ PRIOR_FREEDOM = 5.0
 _NEGLIGIBLE = 1e-10
 #: Halves of the bags that are held out in turn.
 _N_SPLITS = 4
-#: Share of the error of guessing even ratios above which held-out errors are mostly noise. Then
-#: the safe choices are taken, which were good in most of our measurements.
+#: Above this share of the error of guessing even ratios, held-out errors are mostly noise.
 _INFORMATIVE = 0.75
+#: Diagonal that is then taken: it was good in most of our measurements.
 _SAFE_DIAGONAL = 0.75
-#: Most classes that are predicted on their own.
+#: Most held-out sets that consist of a single class.
 _MOST_PURE = 20
 
 
@@ -39,9 +39,9 @@ def unmix(
     solver: str = "class_mean",
     effect: float = 0.0,
 ) -> Floats:
-    """Return signed mixtures A of bags that are the classes, with P' A = I.
+    """Compute classes as signed mixtures A of bags, with P' A = I, by weighted least squares.
 
-    Weighted least squares. `effect` is a variance that every bag's mean has besides.
+    `effect` is a further variance of every bag's mean.
     """
     P = proportions
     first = _least_squares(P, gram.spread + effect)

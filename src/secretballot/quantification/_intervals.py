@@ -27,11 +27,11 @@ from secretballot.quantification._label_proportions import matrix_roots
 from secretballot.quantification._misfit import chance_distances
 from secretballot.quantification._ratios import RatioFit
 
-#: Share of a squared distance of classes that may be chance, from which on nothing is known.
+#: If at least this share of a squared distance of classes may be chance, all ratios are possible.
 _UNKNOWN = 0.95
 #: Least share of a covariance that remains when that of labels is removed.
 _LEAST_REMAINDER = 0.1
-#: In place of infinitely many degrees of freedom, whose quotients would overflow.
+#: Stands for infinitely many degrees of freedom, whose quotients would overflow.
 _MANY = 1e12
 
 
@@ -99,7 +99,7 @@ def bootstrap(
         size, n_parts = int(group_parts.bag_sizes[number]), int(group_parts.n_parts[number])
         labels = np.einsum("i,ijk->jk", (mixture @ r) ** 2, bag_labels)
         of_bags = _remove_covariance(moves[:, number], labels)
-        # Few instances say little of their variance: it is shrunk towards that within the bags.
+        # The variance of few instances is uncertain: it is shrunk towards that within the bags.
         of_own_parts = _remove_covariance(group_moves[:, number], _label_covariance(r) / size)
         of_group = math.sqrt(n_parts - 1) * of_own_parts
         of_group += math.sqrt(PRIOR_FREEDOM) * _draw_normal(within / size, n_resamples, rng)

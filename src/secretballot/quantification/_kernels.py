@@ -24,9 +24,9 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _BLOCK_ROWS = 512
 #: Instances whose features are made together.
 _FEATURE_ROWS = 1024
-#: Instances of a part whose features' lengths stand for those of all.
+#: Instances of a part from which the mean length of its features is estimated.
 _LENGTH_ROWS = 64
-#: Instances of which the median distance is taken.
+#: Instances in the sample for the median distance.
 _MEDIAN_ROWS = 1000
 
 
@@ -62,7 +62,7 @@ class SubBags:
         return np.split(values, np.cumsum(self.n_parts)[:-1])
 
     def weights(self, counts: Floats | Integers | None = None) -> sparse.csr_array:
-        """Return the matrix (n_bags, n_parts) of bag means; `counts`: times each part is taken."""
+        """Return the matrix (n_bags, n_parts) of bag means; a part is taken `counts` times."""
         taken = np.ones(len(self.bag)) if counts is None else np.asarray(counts, dtype=float)
         n_instances = np.bincount(self.bag, weights=taken * self.sizes)
         shape = (self.n_bags, len(self.bag))
@@ -83,7 +83,7 @@ class SubBags:
         return picker, SubBags(self.sizes[rows], number)
 
     def merge(self, most: int) -> tuple[sparse.csr_array, SubBags]:
-        """Merge parts until no bag has more than `most`; also return the matrix that does it."""
+        """Merge parts until no bag has more than `most`; return the merging matrix too."""
         first = np.cumsum(self.n_parts) - self.n_parts
         number = self.bag * most + (np.arange(len(self.bag)) - first[self.bag]) % most
         _, number = np.unique(number, return_inverse=True)
@@ -265,7 +265,7 @@ def candidate_gammas(
 class _PairedWaves(RBFSampler):
     """Cosine and sine of each random frequency, so that every feature vector has length 1.
 
-    That of `RBFSampler` varies, with its random phases: errors are larger.
+    `RBFSampler` draws a random phase for each feature: lengths vary, and errors are larger.
     """
 
     def transform(self, X: Matrix) -> NDArray[np.floating]:
@@ -274,9 +274,10 @@ class _PairedWaves(RBFSampler):
 
 
 class ExplicitFeatures:
-    """Explicit features of the rbf kernel at numbered bandwidths; of no kind, the instances.
+    """Explicit features of the rbf kernel, for a list of bandwidths.
 
-    They are made for a block of instances at a time.
+    With `kind=None` the features are the instances themselves. Features are computed for a block of
+    instances at a time.
     """
 
     def __init__(
@@ -349,7 +350,7 @@ class ExplicitFeatures:
         return [self._orthonormal(total, number) for total, number in pairs], squared
 
     def _values(self, X: Matrix, numbers: Sequence[int]) -> Iterator[NDArray[np.floating]]:
-        """Yield features, or of landmarks kernel values, which take less time to be summed."""
+        """Yield features, or for Nystroem kernel values of landmarks, which are cheaper to sum."""
         block, maps = self._centre(X), [self.maps[number] for number in numbers]
         if isinstance(maps[0], _PairedWaves):
             yield from (features.transform(block) for features in maps)
@@ -363,7 +364,7 @@ class ExplicitFeatures:
 
 
 def _membership(ends: Integers) -> sparse.csr_array:
-    """Return the matrix that sums rows over parts; they end where the next one begins."""
+    """Return the matrix that sums rows over parts, given the boundaries of all parts."""
     n_rows = int(ends[-1])
     return sparse.csr_array((np.ones(n_rows), np.arange(n_rows), ends), (len(ends) - 1, n_rows))
 

@@ -1,4 +1,4 @@
-"""A classifier of instances that learns from the label proportions of bags."""
+"""Classifier of instances, trained on the label proportions of bags."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from secretballot.quantification._softmax_class_ratio import (
 from secretballot.tables._frames import dense_columns, validate_columns
 from secretballot.tables._table_checks import check_row_order
 
-#: Penalty of the loss "proportion" where none is given.
+#: Default penalty of the loss "proportion".
 _MATCHING_ALPHA = 1e-4
 #: Most instances in the test of the bags, and most bags; further bags are merged.
 _MOST_INSTANCES = 5000
@@ -80,8 +80,8 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
     features : {"nystroem", "rff"} or None, default="nystroem"
         Explicit features of the rbf kernel; None takes the instances as they are.
     gamma : "held_out", "median" or float, default="held_out"
-        Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
-        chooses among 2, 4 and 8 times that, as for `alpha`.
+        Bandwidth of the rbf kernel. "median" is one over twice the median squared distance;
+        "held_out" chooses among 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
         Number of explicit features.
     alpha : "held_out" or float, default="held_out"
@@ -98,14 +98,14 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
     max_iter : int, default=200
         Steps of L-BFGS.
     random_state : int, Generator, RandomState or None, default=None
-        For folds, landmarks and random features.
+        Seed of folds, landmarks and random features.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted, whatever the order of the columns of the proportions.
     class_prior_ : ndarray of shape (n_classes,)
-        The class ratios of all training instances together, for which probabilities are.
+        Class ratios of all training instances: the default `ratios` of `predict_proba`.
     coef_ : ndarray of shape (n_components, n_classes)
     intercept_ : ndarray of shape (n_classes,)
     alpha_ : float
@@ -367,7 +367,7 @@ default=None
         sample_weight : array-like of shape (n_instances,), default=None
         bag_ids, proportions, covariance
             As in `fit`. Without `y` the score is the mean over instances of
-            log p(bag | x) - log p(bag), in nats: 0 for a classifier that knows nothing. A search
+            log p(bag | x) - log p(bag), in nats: 0 for an uninformative classifier. A search
             chooses by it with ``set_score_request(bag_ids=True, proportions=True)`` and no y.
 
         Returns
@@ -432,11 +432,11 @@ class BagInformation(NamedTuple):
     Attributes
     ----------
     feature_information : float
-        That of the features, estimated on held-out instances: a lower bound, but for chance.
+        Information of the features, estimated on held-out instances: a lower bound, up to chance.
     standard_error : float
-        Of `feature_information`.
+        Standard error of `feature_information`.
     label_information : float
-        That of the labels: the mutual information of label and bag.
+        Information of the labels: the mutual information of label and bag.
     """
 
     feature_information: float
@@ -471,7 +471,7 @@ def measure_bag_information(
 ) -> BagInformation:
     """Estimate the information of features and of labels about the bag.
 
-    That of the features is a logistic regression's, of the bag, in a fold that was held out.
+    For the features: the held-out log likelihood that a logistic regression of the bag gains.
     """
     n_bags, F, bag = len(proportions.values), fit.F, fit.bag
     merged = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags
@@ -496,7 +496,7 @@ def _label_information(
 ) -> float:
     """Return the mutual information of label and bag.
 
-    With noisy proportions it is the 99th percentile over proportions with as much noise again.
+    For noisy proportions: its 99th percentile over draws to which the same noise is added again.
     """
     possible = proportions.values[None]
     factors = proportions.noise_factors()

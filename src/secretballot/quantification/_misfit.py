@@ -1,4 +1,4 @@
-"""Tests: bags and new groups are mixtures of the same classes, whose means differ.
+"""Tests that bags and new groups are mixtures of the same classes, and that classes differ.
 
 Theory: docs/theory/class-ratios.md, "Tests".
 """
@@ -33,13 +33,14 @@ _TAIL = 1e-15
 _GRID_SIZE = 300
 #: Real groups that violate the assumption do so by far: a strict level costs little power.
 _LEVEL = 0.01
-#: Most terms of the bags' errors, of which all pairs are multiplied.
+#: Most terms of the bags' errors: all pairs of terms are multiplied.
 _MOST_TERMS = 800
+#: Largest share of a bag's variance that is attributed to differences of its classes.
 _MOST_BETWEEN = 0.9
-#: For a group, where all pairs are multiplied for every group.
+#: Smaller limits for the test of groups, which multiplies all pairs for every group.
 _MOST_GROUP_TERMS = 240
 _MOST_GROUP_PARTS = 50
-#: Share of the error terms' squared length below which none of it is outside of the classes' hull.
+#: Below this share of the squared length of error terms, what is outside of the hull is rounding.
 _NEGLIGIBLE = 1e-6
 
 
@@ -95,8 +96,8 @@ def error_terms(
 ) -> tuple[sparse.csr_array, Integers, Floats]:
     """Return the errors of bags' means as weights of parts, a row for each term.
 
-    `variance` is that of each bag's mean: parts' deviations from the mean have the directions, and
-    are scaled to it. Noise of the proportions makes further terms, mixtures of the class means.
+    The terms of a bag are the deviations of its parts from its mean, scaled to `variance`, that of
+    the mean. Noise of the proportions adds terms that are mixtures of the class means.
     """
     parts = sums.parts
     bag, weights = parts.bag, parts.weights()
@@ -142,7 +143,7 @@ class Misfit(NamedTuple):
     p_value : float
         Probability of at least this ratio under the assumption.
     degrees_of_freedom : int
-        Bags beyond one for each class.
+        Number of bags less the number of classes.
     """
 
     ratio: float
@@ -160,12 +161,13 @@ class MisfitData(NamedTuple):
 
     proportions: LabelProportions
     sums: PartSums
-    merger: sparse.csr_array  # makes their parts of the training parts
+    merger: sparse.csr_array  # from the training parts to their parts
 
 
 def thin_bags(
     proportions: LabelProportions, sums: PartSums, rng: np.random.Generator
 ) -> MisfitData:
+    """Sample bags and merge parts, so that the errors of bags have few terms."""
     n_bags, n_classes = proportions.values.shape
     n_noise = 0 if proportions.covariance is None else n_classes
     most = max(_MOST_TERMS // (2 + n_noise), 2 * n_classes)
@@ -234,7 +236,7 @@ def separation_p_value(data: MisfitData, direction: Floats) -> float:
     distance = float(np.sum(weights * gram.products))
     if distance <= ROUNDING * float(np.sum(np.abs(weights * gram.products))):
         return 1.0
-    # Noise of the proportions does nothing to classes that are alike.
+    # If classes are alike, noise of the proportions has no effect.
     return bag_errors(sums, gram.spread).tail(weights, distance)[1]
 
 
@@ -320,7 +322,7 @@ def warn_of_misfit_groups(
         quoted = ", ".join(map(str, rejected[:5])) + (" and others" if rejected.size > 5 else "")
         warn(
             f"{rejected.size} of {len(groups)} groups (number {quoted}) are not mixtures of the "
-            "classes that were learned: features of a class are others there (p = "
+            "classes that were learned: features of a class differ there (p = "
             f"{p_values.min():.1g}), and ratios and intervals may be far off. Learn from bags that "
             "are like these groups.",
             MisfitWarning,

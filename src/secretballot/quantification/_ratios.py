@@ -46,7 +46,7 @@ _NO_LEFT_OUT_BAG = (
     "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
     "bags than classes."
 )
-#: Choosing the hardest direction makes the p-value larger.
+#: Level of the test of separation. Choosing the hardest direction makes the p-value larger.
 _LEVEL = 0.05
 
 
@@ -54,7 +54,7 @@ class RatioFit(NamedTuple):
     """Result of a fit at one bandwidth."""
 
     proportions: LabelProportions
-    #: Over the bags' parts.
+    #: Feature sums over the bags' parts.
     sums: PartSums
     means: ClassMeans
     #: Inner products of the class means, shape (n_classes, n_classes).
@@ -63,7 +63,7 @@ class RatioFit(NamedTuple):
     misfit: Misfit | None
     #: Random effects of groups, if they are assumed.
     effects: GroupEffects | None
-    #: The parameter, "auto" or bool.
+    #: The parameter of the estimator.
     group_effects: str | bool
 
     @property
@@ -93,7 +93,7 @@ class GroupEffects(NamedTuple):
     damping: float
     #: Covariance of the errors of the left-out bags' ratios, shape (n_classes, n_classes).
     covariance: Floats
-    #: Degrees of freedom of that covariance: bags beyond one for each class.
+    #: Degrees of freedom of that covariance: number of bags less the number of classes.
     freedom: int
     #: L1 errors of the left-out bags' ratios, shape (n_bags,).
     errors: Floats
@@ -174,7 +174,7 @@ def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats, fallback: 
     """Return ratios that may be negative, of groups that differ as bags do.
 
     `products`, shape (n_classes, n_groups), are those of class means with the groups' means, and
-    `fallback` the ratios where they show nothing.
+    `fallback` the ratios in directions without information.
     """
     class_gram = means.gram(gram, 0.0)
     values, vectors = class_directions(class_gram)
@@ -189,7 +189,7 @@ class RatioDiagnostics:
     Attributes
     ----------
     rank : int
-        Of the proportions.
+        Rank of the matrix of proportions.
     condition : float
         Largest over smallest singular value of the proportions: the largest factor by which noise
         of the bags grows in the class means.
@@ -204,11 +204,11 @@ class RatioDiagnostics:
     left_out_error : float or None
         With group effects: mean L1 error of the ratios of training bags that were left out.
     hardest_classes : tuple
-        The two classes with the largest weights in that direction, of opposite sign.
+        The two classes with the largest weights of either sign in the direction of the separation.
     class_mean_error : float
         Expected norm of the error of the class means, as a matrix.
     feature_length : float
-        Of an instance's features, root mean square; 1 for rbf.
+        Root mean square of the length of an instance's features; 1 for rbf.
     """
 
     rank: int
@@ -259,9 +259,7 @@ class RatioDiagnostics:
         elif group_effects:
             consequence = _NO_LEFT_OUT_BAG
         else:
-            consequence = (
-                "With group_effects=False intervals know nothing of it and are too narrow."
-            )
+            consequence = "With group_effects=False intervals ignore this and are too narrow."
         return (
             "the bags are not mixtures of the same classes: their means are off by "
             f"{misfit.ratio:.3g} times what chance explains (p = {misfit.p_value:.1g}). Either the "

@@ -1,7 +1,7 @@
-"""Public columns, through which cells of all rows are read to numbers and to codes.
+"""Reading of cells as numbers, or as codes of categories, by the types of public columns.
 
-Types of columns are those of each library's own objects: narwhals would add a dependency and answer
-for whole columns, while a private cell must be read by itself.
+Types come from each library's own objects. narwhals would add a dependency, and its types hold for
+whole columns, while a private cell must be read by itself.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ from secretballot.tables._frames import (
 Floats = NDArray[np.float64]
 HeaderT = TypeVar("HeaderT", bound="Header")
 
-#: Largest share of public cells that occur once in a column of categories: the probability of a new
-#: category in a new row (Good and Turing).
+#: Largest share of public cells that occur once in a column of categories. It estimates the
+#: probability that a new row has a new category (Good and Turing).
 NEW_CATEGORY_SHARE = 0.25
 #: Kinds whose cells are numbers; times and durations are days.
 _NUMBERS = ("number", "boolean", "time", "duration")
 
 
-class ReadTable(NamedTuple):
-    """A table as it is read, and private masks of cells, by column, that were taken as missing.
+class ConvertedRows(NamedTuple):
+    """Converted rows, and a private mask of the misfits of each column.
 
-    The masks are of cells that can't be read, and of missing ones where no public cell is missing.
+    Misfits are cells that can't be read. In a column without missing public cells, missing cells
+    are misfits too.
     """
 
     table: Any
@@ -56,17 +57,17 @@ class ReadTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """Names, order and number of the columns of public rows, by which those of others are found."""
+    """Names, order and number of public columns, by which the columns of other rows are found."""
 
     names: list[Any] | None
     shape: tuple[int, ...]  # of a row
     fitted: bool = False  # True in a fitted model: errors then name the fit instead of X_public
 
-    def read(self, X: ArrayLike, name: str = "X") -> ReadTable:
+    def read(self, X: ArrayLike, name: str = "X") -> ConvertedRows:
         raise NotImplementedError
 
     def read_queries(self, X: ArrayLike, *, warns: bool = False) -> Any:
-        """Convert rows to predict; data frames are refused where the fit had arrays alone."""
+        """Convert rows to predict; data frames are refused if the fit had arrays alone."""
         table = self.read(X).table
         if self.names is None and len(self.shape) == 1:
             check_names((), X, "X")
@@ -156,10 +157,10 @@ def _leave_out(table: str, columns: list[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One public column, by which a cell is a number, or the code of a category.
+    """Public column, which reads cells as numbers or as codes of categories.
 
-    A cell that is missing is NaN. One that is there, and is no number, is infinite; one that is no
-    known category has the code -1.
+    A missing cell is NaN. A cell that is not a number is infinite, and an unknown category has the
+    code -1.
     """
 
     name: Hashable
@@ -170,8 +171,8 @@ class Column:
     nullable: bool = False  # True if public cells are missing, or none is known
     low: float = np.nan  # range of the public numbers
     high: float = np.nan
-    listed: tuple[Hashable, ...] | None = None  # categories of its type that public rows show
-    n_left_out: int = 0  # categories of its type that they do not show
+    listed: tuple[Hashable, ...] | None = None  # categories of its type that occur in public rows
+    n_left_out: int = 0  # number of those that do not occur
 
     @classmethod
     def of(
@@ -194,10 +195,10 @@ class Column:
         if declared is None and kind in _NUMBERS and (typed or not is_object):
             column = cls(name, kind, exact=schema.exact if typed else None)
             x = column.read(values)
-            known = x[np.isfinite(x)]
-            if not len(known):
+            numbers = x[np.isfinite(x)]
+            if not len(numbers):
                 return replace(column, nullable=True)
-            low, high = float(known.min()), float(known.max())
+            low, high = float(numbers.min()), float(numbers.max())
             return replace(column, nullable=bool(np.isnan(x).any()), low=low, high=high)
         coded = read_coded_texts(values)
         counts = Counter[str | None]()
@@ -226,15 +227,17 @@ class Column:
 
     @property
     def days(self) -> str:
-        """Kind of the days that its numbers are, "time" or "duration"; "" if they are none."""
+        """The kind, "time" or "duration", if numbers are days; else an empty text."""
         return self.kind if self.kind in ("time", "duration") else ""
 
     def read(self, values: ArrayLike) -> Floats:
         """Read cells of a column of any type, each by itself."""
         if not self.is_number:
-            known: dict[str | None, int] = {text: code for code, text in enumerate(self.texts)}
-            codes = read_coded_texts(values).positions({**known, None: len(known)}, -1)
-            return np.where(codes == len(known), np.nan, codes)
+            missing_code = len(self.texts)
+            text_codes: dict[str | None, int]
+            text_codes = {text: code for code, text in enumerate(self.texts)}
+            codes = read_coded_texts(values).positions({**text_codes, None: missing_code}, -1)
+            return np.where(codes == missing_code, np.nan, codes)
         if self.days:
             x = read_days(values, self.days)
         elif self.kind == "boolean":
@@ -246,9 +249,9 @@ class Column:
         return x
 
     def outside(self, cells: Floats) -> NDArray[np.bool_]:
-        """Return the mask of cells, as read, that public rows, or declarations, do not show.
+        """Return a mask of read cells outside of the range, or the categories, of public cells.
 
-        Of names and free text, and of missing cells, public rows with some say nothing.
+        Names and free text are never outside. Missing cells are, unless `nullable`.
         """
         missing = np.isnan(cells)
         if self.is_free:
@@ -266,7 +269,7 @@ def category_texts(categories: Sequence[Hashable]) -> NDArray[np.str_]:
 
 @dataclass(frozen=True, eq=False)
 class Columns(Header):
-    """The one reader of cells: tables become numbers, and codes of categories, column by column."""
+    """Public columns, which read tables as numbers and codes of categories, column by column."""
 
     columns: tuple[Column, ...] = ()
 
@@ -282,7 +285,7 @@ class Columns(Header):
         ]
         return cls(column_names(table), (len(columns),), columns=tuple(columns))
 
-    def read(self, X: ArrayLike, name: str = "X") -> ReadTable:
+    def read(self, X: ArrayLike, name: str = "X") -> ConvertedRows:
         """Read rows to an array of floats, each cell by itself; see `Column`."""
         check_table(X, name)
         is_plain = all(
@@ -292,7 +295,7 @@ class Columns(Header):
         if isinstance(X, np.ndarray) and X.dtype == np.float64 and is_plain:
             self._check_shape(X, name)
             if np.isfinite(X).all():
-                return ReadTable(np.ascontiguousarray(X), {})
+                return ConvertedRows(np.ascontiguousarray(X), {})
         cells = self.match_columns(X, name)
         table = np.empty((len(cells[0]), len(cells)))
         misfits = {}
@@ -304,4 +307,4 @@ class Columns(Header):
                 unknown |= np.isnan(table[:, at])
             if unknown.any():
                 misfits[key] = unknown
-        return ReadTable(table, misfits)
+        return ConvertedRows(table, misfits)

@@ -1,4 +1,4 @@
-"""Warnings, and refusals, of cells that public rows or a fit did not show."""
+"""Warnings and refusals of cells that are unlike those of the public rows, or of a fit."""
 
 from __future__ import annotations
 
@@ -20,34 +20,38 @@ from secretballot.tables._frames import column_names, container_kind, row_shape
 
 Floats = NDArray[np.float64]
 
-#: Fewest rows that are warned of.
+#: Fewest rows for which there is a warning.
 FEWEST_ROWS = 20
 #: Largest share of a column's cells, out of range or not known, without a warning.
 _MOST_SHARE = 0.5
-#: Largest expected share of unknown cells in a column that is warned of.
+#: Columns with at least this share of unknown cells in the fit are never warned of.
 _FEW = 0.25
-#: Share of a column's cells that nearly all are.
+#: Share of a column's present cells above which nearly all are unknown.
 _NEARLY_ALL = 0.9
-#: Most rows that are compared, and rows that are read together.
-_MOST_ROWS, _BLOCK_ROWS = 2_000, 2**17
-#: Most columns that a warning names, and categories of each.
-_MOST_WARNED, _MOST_LABELS = 10, 2
+#: Most rows of a sample for a warning.
+_MOST_ROWS = 2_000
+#: Rows that are read together.
+_BLOCK_ROWS = 2**17
+#: Most columns that a warning names.
+_MOST_WARNED = 10
+#: Most categories of a column that a warning names.
+_MOST_LABELS = 2
 #: Largest probability that half of new rows from the same distribution are out of a public range.
 _FALSE_ALARM = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class CellCheck:
-    """Comparison of the cells of rows with those that a fit knows."""
+    """Comparison of the cells of rows with those of a fit."""
 
     columns: Columns
     expected: Floats  # (2, n_columns): share of missing cells, and of unknown ones, in the fit
     ranges: Floats  # (2, n_columns): least and largest number; NaN without a range
-    # By the position of a column: its known categories, by their codes, and those to show.
-    known: Mapping[int, tuple[NDArray[np.bool_], Sequence[str]]]
+    # By the position of a column: mask of known categories, by code, and labels for warnings.
+    known_categories: Mapping[int, tuple[NDArray[np.bool_], Sequence[str]]]
     far_words: str = (  # explanation of numbers out of range, and the remedy
-        "The public rows of the fit show nothing there. Give columns in the units of the fit, and "
-        "missing cells as NaN"
+        "The fit had no public rows there. Give columns in the units of the fit, and missing cells "
+        "as NaN"
     )
     hint: str = ""  # where to see how columns are read
 
@@ -64,7 +68,7 @@ class CellCheck:
         few |= [column.kind not in ("number", "time") for column in columns.columns]
         ranges = np.array([(column.low, column.high) for column in columns.columns]).T
         expected = np.stack([np.isnan(table).mean(axis=0), np.zeros(table.shape[1])])
-        known = {}
+        known_categories = {}
         for at, column in enumerate(columns.columns):
             if not column.is_number:
                 codes = table[table[:, at] >= 0, at].astype(np.intp)
@@ -72,14 +76,14 @@ class CellCheck:
                 frequent = np.argsort(-rows, kind="stable")[:_MOST_LABELS]
                 # Names and free text are always new.
                 mask = np.append(np.ones(len(rows), dtype=bool), column.is_free)
-                known[at] = mask, [column.texts[code] for code in frequent]
-        return cls(columns, expected, np.where(few, np.nan, ranges), known)
+                known_categories[at] = mask, [column.texts[code] for code in frequent]
+        return cls(columns, expected, np.where(few, np.nan, ranges), known_categories)
 
     def named_like(self, X: ArrayLike) -> CellCheck:
         return replace(self, columns=self.columns.named_like(X))
 
     def count(self, X: ArrayLike) -> Floats:
-        """Count rows, and missing, unknown and far cells of each column, to add up parts."""
+        """Count rows, and missing, unknown and far cells of each column; counts of parts add up."""
         n_rows = _num_samples(X)
         if n_rows <= _BLOCK_ROWS:
             return self._count(self.columns.read(X).table)
@@ -89,19 +93,19 @@ class CellCheck:
     def _count(self, table: Floats) -> Floats:
         missing, unknown = np.isnan(table), np.isinf(table)
         far = ((table < self.ranges[0]) | (table > self.ranges[1])) & ~unknown
-        for at, (known, _) in self.known.items():
+        for at, (is_known, _) in self.known_categories.items():
             codes = np.where(missing[:, at], -1, table[:, at]).astype(np.intp)
-            unknown[:, at] = ~known[codes] & ~missing[:, at]
+            unknown[:, at] = ~is_known[codes] & ~missing[:, at]
         counts = [mask.sum(axis=0, dtype=np.float64) for mask in (missing, unknown, far)]
         return np.concatenate([[len(table)], *counts])
 
     def warn_read(self, table: Floats) -> None:
-        """Warn as `warn_counts` does, by some of the rows, as they are read."""
+        """Warn as `warn_counts` does, from a sample of converted rows."""
         if len(table) >= FEWEST_ROWS:
             self.warn_counts(self._count(table[_spaced(len(table))]))
 
     def warn(self, X: Any) -> None:
-        """Warn of a table with these columns, by some of its rows; of another one of nothing."""
+        """Warn as `warn_counts` does, from a sample of rows; ignore tables of other columns."""
         if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
             return  # the estimator has an error for rows of several lengths
         if not container_kind(X) or issparse(X) or row_shape(X) != self.columns.shape:
@@ -150,7 +154,7 @@ class CellCheck:
         if shown:
             warn(
                 "most cells of X are missing, can't be read, or are none of the model's "
-                f"categories in {_shorten(shown)}. Predictions take all such cells for the same. "
+                f"categories in {_shorten(shown)}. All such cells are predicted alike. "
                 f"Spell, code and convert columns as for the fit{self.hint}. If X is private, so "
                 "is this warning."
             )
@@ -166,17 +170,19 @@ class CellCheck:
             )
 
     def _are_unknown(self, counts: Floats, share: float) -> NDArray[np.bool_]:
-        """Return the columns of whose present cells more than a share is unknown, unexpectedly."""
+        """Return a mask of columns whose share of unknown cells is larger, unlike in the fit."""
         missing, unknown, _ = np.split(counts[1:], 3)
         present = counts[0] - missing
         few = self.expected[1] < _FEW * (1 - self.expected[0])
         return np.asarray((unknown > share * present) & (present >= FEWEST_ROWS) & few)
 
     def _name(self, position: int) -> str:
-        return repr((self.columns.names or [each.name for each in self.columns.columns])[position])
+        return repr(
+            (self.columns.names or [column.name for column in self.columns.columns])[position]
+        )
 
     def _known(self, position: int) -> str:
-        labels = self.known.get(position, ((), ()))[1][:_MOST_LABELS]
+        labels = self.known_categories.get(position, ((), ()))[1][:_MOST_LABELS]
         return f"; it knows {', '.join(map(repr, labels))}" if labels else ""
 
 
@@ -185,6 +191,6 @@ def _spaced(n_rows: int) -> NDArray[np.intp]:
 
 
 def _shorten(columns: list[str]) -> str:
-    """Join the columns that a warning names, and the number of the others."""
+    """Join the texts of the first columns, and the number of the others."""
     n_more = len(columns) - _MOST_WARNED
     return ", ".join([*columns[:_MOST_WARNED], *([f"and {n_more} more"] if n_more > 0 else [])])

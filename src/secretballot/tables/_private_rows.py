@@ -46,7 +46,7 @@ class Chunk:
     target_columns: str | list[str] | None = None  # of parts
 
     def read_target(self, read: Callable[[Any], T]) -> T:
-        """Return what a function makes of the target; errors of parts quote none of it."""
+        """Read the target by a function; for rows in parts, errors quote no cell of it."""
         if self.target_columns is None:
             return read(self.target)
         with target_errors(self.target_columns):
@@ -57,15 +57,15 @@ class Chunk:
 class PrivateRows(Generic[T]):
     """Private rows: public facts about them, and sums of functions of their chunks.
 
-    `T` is what a function sees of a chunk: a `Chunk` at first, then what `read` or `keep` made of
-    it. Sums are equal in memory and in parts, bit by bit, if functions return multiples of a power
-    of two at which the sum over all people is exact.
+    `T` is the type of a loaded chunk: `Chunk` at first, then the result of `read` or `keep`. Sums
+    are equal in memory and in parts, bit by bit, if functions return multiples of a power of two
+    at which the sum over all people is exact.
     """
 
     n_people: int  # rows, or owners
     unit: str  # "row" or "owner"
     levels: Levels | None
-    #: function from the number of a chunk, and True for the rows of all teachers, to the chunk
+    #: loads the chunk of a number; `of_teachers=True`: with the rows of each of its teachers
     load: Callable[..., T]
     buckets: Buckets | None = None  # chunks of rows in parts
 
@@ -91,9 +91,10 @@ class PrivateRows(Generic[T]):
         division: Division | None = None,
         key: bytes | None = None,
     ) -> PrivateRows[Chunk]:
-        """Bring the rows of each owner together; no more is learned of them. See `close`.
+        """Group rows by owner into files, which `close` deletes; nothing else is computed.
 
-        An accountant is that of levels, whose owners are counted. `key` is that of owners' hashes.
+        If `levels` is an accountant, the owners of each of its levels are counted. `key` is the key
+        of the owners' hashes.
         """
         names: tuple[str, ...] = ()
         if levels is not None and parts.budgets is not None:
@@ -126,7 +127,7 @@ class PrivateRows(Generic[T]):
         return _added(self.map(function))
 
     def read(self, function: Callable[[T], S]) -> PrivateRows[S]:
-        """Return the rows as a function reads each chunk: in memory now, in parts every time."""
+        """Apply a function to each chunk: in memory now, in parts whenever a chunk is loaded."""
         if self.buckets is None:
             return self._loaded(_constant(function(self.load(0))))
         return self._loaded(partial(_apply, function, self.load))
@@ -138,10 +139,10 @@ class PrivateRows(Generic[T]):
         unpack: Callable[[K], S],
         count: Callable[[T], Counts] | None = None,
     ) -> tuple[PrivateRows[S], dict[Hashable, Any]]:
-        """Read all chunks now, and keep what a function makes of them; return its rows, and counts.
+        """Apply a function to all chunks now, and store its results; return these and counts.
 
-        Workers keep it in files, as far as `pack` does not return None: other chunks are read anew
-        every time.
+        Workers store the results of `pack` in files. If it returns None, the chunk is read again
+        whenever it is loaded.
         """
         if self.buckets is None:
             chunk = self.load(0)
@@ -149,9 +150,9 @@ class PrivateRows(Generic[T]):
             return self._loaded(_constant(function(chunk))), counts
         folder = os.path.join(self.buckets.folder.path, f"kept-{uuid4().hex}")
         os.mkdir(folder, 0o700)
-        kept = _KeptChunks(folder, self.load, function, pack, unpack)
-        counts = _added(self.buckets.map_filled(partial(kept.store, count)))
-        return self._loaded(kept.load), counts
+        chunks = _KeptChunks(folder, self.load, function, pack, unpack)
+        counts = _added(self.buckets.map_filled(partial(chunks.store, count)))
+        return self._loaded(chunks.load), counts
 
     def by_teacher(
         self,
@@ -160,10 +161,10 @@ class PrivateRows(Generic[T]):
         n_teachers: int,
         n_jobs: int | None,
     ) -> Iterator[R]:
-        """Yield a function's results for the shards of some teachers each, in any order.
+        """Yield a function's results for batches of teachers' shards, in any order.
 
-        `shard` returns what a teacher learns from, given its number and the chunk with its rows. In
-        memory a process gets no more than that; workers of parts read the chunk.
+        `shard` returns the training rows of a teacher, given a chunk and the teacher's number. In
+        memory, processes get these rows alone; workers of parts load the whole chunk.
         """
         if self.buckets is None:
             rows = self.load(0)
@@ -179,14 +180,14 @@ class PrivateRows(Generic[T]):
         return PrivateRows(self.n_people, self.unit, self.levels, load, self.buckets)
 
     def close(self) -> None:
-        """Delete what was written of rows in parts."""
+        """Delete the files of rows in parts."""
         if self.buckets is not None:
             self.buckets.delete()
 
 
 @dataclass(frozen=True)
 class _KeptChunks(Generic[T, S, K]):
-    """What a function made of chunks, in files of the workers."""
+    """Results of a function for each chunk, stored in files of the workers."""
 
     folder: str
     load_chunk: Callable[..., T]
@@ -245,8 +246,8 @@ def _constant(chunk: T) -> Callable[..., T]:
     return lambda *_, **__: chunk
 
 
-def _apply(function: Callable[[T], S], load: Callable[..., T], bucket: int, **of: bool) -> S:
-    return function(load(bucket, **of))
+def _apply(function: Callable[[T], S], load: Callable[..., T], bucket: int, **options: bool) -> S:
+    return function(load(bucket, **options))
 
 
 def misfit_counts(misfits: Mapping[Hashable, NDArray[np.bool_]], n_rows: int) -> Counts:

@@ -69,7 +69,7 @@ _BALLOT_KEYS = ("people", "individualization")
 MOST_BUDGET_SHARE = 0.01
 #: Share of the budget that is left unspent for rounding.
 _ROUNDING_SHARE = 1e-6
-#: Most columns that are compared; of more, such as an image's, evenly spaced ones are.
+#: Most columns that are compared. Of wider tables, such as images, an evenly spaced sample is.
 _MOST_COLUMNS = 2_000
 
 

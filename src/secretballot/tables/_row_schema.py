@@ -14,7 +14,7 @@ from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.tables._cells import column_cells, missing_cells
 from secretballot.tables._column_schema import ColumnSchema
-from secretballot.tables._columns import Header, ReadTable
+from secretballot.tables._columns import ConvertedRows, Header
 from secretballot.tables._frames import (
     as_objects,
     as_table,
@@ -94,11 +94,11 @@ class RowSchema(Header):
         """Number of categories, by column, that a public type lists and no public row shows."""
         return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
 
-    def read(self, X: ArrayLike, name: str = "X") -> ReadTable:
+    def read(self, X: ArrayLike, name: str = "X") -> ConvertedRows:
         """Convert rows to the order and types of public rows; refuse other columns or lengths."""
         check_table(X, name, one_dimension=not self.shape)
         if not self.container:
-            return ReadTable(X, {})
+            return ConvertedRows(X, {})
         if not self.shape and (hasattr(X, "columns") or row_shape(X)):
             raise ValueError(
                 f"{name} is a table, and {'the fit' if self.fitted else 'X_public'} had one cell a "
@@ -121,7 +121,7 @@ class RowSchema(Header):
             if misfit.any():
                 misfits[column.name] = misfit
             cells.append(column.fill_missing(plain, missing))
-        return ReadTable(self._table(cells), misfits)
+        return ConvertedRows(self._table(cells), misfits)
 
     def read_queries(self, X: ArrayLike, *, warns: bool = False, refusal: str | None = None) -> Any:
         """Convert rows to predict; with `warns`, warn of columns of cells that the fit lacked.
@@ -159,7 +159,7 @@ class RowSchema(Header):
             return np.ascontiguousarray(np.stack(columns, axis=1))
         return columns[0].tolist() if self.container == "list" else columns[0]
 
-    def _read_numbers(self, X: Any, name: str) -> ReadTable:
+    def _read_numbers(self, X: Any, name: str) -> ConvertedRows:
         (column,) = self.columns
         if issparse(X):
             return self._read_sparse(X.tocsr(copy=True), name)
@@ -168,16 +168,16 @@ class RowSchema(Header):
             X = np.stack([column_cells(cells) for cells in self.match_columns(X, name)], axis=1)
         self._check_shape(X, name)
         if column.is_read_unchanged(X):
-            return ReadTable(np.ascontiguousarray(X), {})
+            return ConvertedRows(np.ascontiguousarray(X), {})
         plain = column.plain(X.ravel()).reshape(len(X), -1)
         missing = np.isnan(plain)
         misfit = missing & ~(column.nullable & missing_cells(X.ravel()).reshape(missing.shape))
         misfits = {int(index): misfit[:, index] for index in np.flatnonzero(misfit.any(axis=0))}
         if misfits and column.fill_value is not None:
             plain = np.where(missing & ~column.nullable, column.fill_value, plain)
-        return ReadTable(plain.astype(column.dtype).reshape(X.shape), misfits)
+        return ConvertedRows(plain.astype(column.dtype).reshape(X.shape), misfits)
 
-    def _read_sparse(self, X: Any, name: str) -> ReadTable:
+    def _read_sparse(self, X: Any, name: str) -> ConvertedRows:
         """Convert a sparse table in place, to the one layout that its numbers have."""
         (column,) = self.columns
         self._check_shape(X, name)
@@ -194,7 +194,7 @@ class RowSchema(Header):
         X.eliminate_zeros()
         index_type = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
         X.indices, X.indptr = X.indices.astype(index_type), X.indptr.astype(index_type)
-        return ReadTable(X, misfits)
+        return ConvertedRows(X, misfits)
 
 
 def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Rows whose columns are spelt otherwise than those of the fit, for pipelines of tables."""
+"""Rows whose cells are spelt otherwise than in the fit, for ensembles of tables."""
 
 import datetime
 import warnings
@@ -27,7 +27,7 @@ START = pd.Timestamp("2015-01-01")
 
 
 def visits(n_rows, seed):
-    """Return a table whose cells are all there but for those of the laboratory."""
+    """Return a table in which only cells of "lab" are missing."""
     rng = np.random.default_rng(seed)
     lab = np.where(rng.random(n_rows) < 0.5, np.nan, rng.normal(size=n_rows))
     days = pd.to_timedelta(rng.integers(0, 2_000, n_rows), unit="D")
@@ -45,7 +45,7 @@ def visits(n_rows, seed):
 X, POOL, ROWS = visits(600, 0), visits(200, 1), visits(100, 2)
 Y = (X["sex"] == "F").astype(int).to_numpy()
 COMMAS = ROWS.assign(lab=[None if np.isnan(x) else str(x).replace(".", ",") for x in ROWS["lab"]])
-OTHERS = {
+UNKNOWN = {
     "spelt": (ROWS.assign(sex=ROWS["sex"] + "emale "), r"'sex' \(100.0%, .* it knows '[FM]', '"),
     "small": (ROWS.assign(sex=ROWS["sex"].str.lower()), r"'sex' \(100.0%"),
     "texts": (ROWS.assign(age="old"), r"'age' \(100.0%, against 0.0% in the fit"),
@@ -73,9 +73,9 @@ def fitted(convert=None):
 
 
 @pytest.mark.parametrize("convert", [None, pl.from_pandas])
-@pytest.mark.parametrize("kind", OTHERS)
-def test_an_ensemble_and_its_student_name_them(kind, convert):
-    (rows, message), model = OTHERS[kind], fitted(convert)
+@pytest.mark.parametrize("kind", UNKNOWN)
+def test_an_ensemble_and_its_student_warn_of_unknown_cells(kind, convert):
+    (rows, message), model = UNKNOWN[kind], fitted(convert)
     rows = rows if convert is None else convert(rows)
     for of in (model, model.to_student()):
         for ask in (of.predict, of.predict_proba):
@@ -85,20 +85,20 @@ def test_an_ensemble_and_its_student_name_them(kind, convert):
             assert "'name'" not in str(caught[0].message)
 
 
-def test_known_cells_are_answered_without_a_word():
+def test_known_cells_do_not_warn():
     model = fitted()
-    half = pd.concat([ROWS[:50], OTHERS["spelt"][0][:50]])
-    for rows in (ROWS, half, OTHERS["spelt"][0][:19], ROWS.assign(name="new")):
+    half = pd.concat([ROWS[:50], UNKNOWN["spelt"][0][:50]])
+    for rows in (ROWS, half, UNKNOWN["spelt"][0][:19], ROWS.assign(name="new")):
         for of in (model, model.to_student()):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 of.predict(rows)
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_a_vote_on_them_is_refused_before_it_is_paid(kind):
-    rows, _ = OTHERS[kind]
-    model, column = fitted(), OTHERS[kind][1].split("'")[1]
+@pytest.mark.parametrize("kind", UNKNOWN)
+def test_predict_private_refuses_unknown_cells_before_it_pays(kind):
+    rows, _ = UNKNOWN[kind]
+    model, column = fitted(), UNKNOWN[kind][1].split("'")[1]
     spent = model.accountant.spent().share
     with pytest.raises(ValueError, match=f"nearly all cells of the column '{column}'.*Nothing"):
         model.predict_private(rows)
@@ -114,10 +114,10 @@ def test_a_vote_on_them_is_refused_before_it_is_paid(kind):
         model.set_params(check_public_rows=True)
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_a_score_of_them_warns_and_shows_no_cell(kind):
+@pytest.mark.parametrize("kind", UNKNOWN)
+def test_a_score_of_unknown_cells_warns_and_quotes_no_cell(kind):
     """Private rows are not refused: a refusal would say what they hold."""
-    rows, message = OTHERS[kind]
+    rows, message = UNKNOWN[kind]
     with pytest.warns(UserWarning, match=f"{message}.*If X is private") as caught:
         fitted().score_private(rows, Y[:100], owners=np.arange(100), share=0.01)
     shown = "".join(str(each.message) for each in caught)

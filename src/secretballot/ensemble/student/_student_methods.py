@@ -92,7 +92,7 @@ class StudentMethods:
         return student
 
     def _silent_student(self) -> PublicStudent:
-        """Return the student without warnings of cells, of which rows are checked before it."""
+        """Return the student without its warnings of cells: the rows are already checked."""
         self._check_student()
         return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
 

@@ -49,18 +49,18 @@ class EncodedColumn:
         """Describe a public column; None if nothing can be learned from it."""
         column = Column.of(name, values, declared, fewest=_FEWEST_ROWS)
         cells = column.read(values)
-        known = cells[np.isfinite(cells)]
+        present = cells[np.isfinite(cells)]
         if column.is_number:
-            if not len(known) or column.low == column.high:
+            if not len(present) or column.low == column.high:
                 return None
-            return cls(column, (), float(known.mean()), float(known.std()))
+            return cls(column, (), float(present.mean()), float(present.std()))
         if declared is not None:
             texts = category_texts(declared).tolist()
             return cls(column, tuple(map(column.texts.index, texts)))
-        rows = np.bincount(known[known >= 0].astype(np.intp), minlength=len(column.texts))
+        rows = np.bincount(present[present >= 0].astype(np.intp), minlength=len(column.texts))
         frequent = np.argsort(-rows, kind="stable")[:_MOST_CATEGORIES]
         frequent = frequent[rows[frequent] >= _FEWEST_ROWS]
-        if rows[frequent].sum() < _LEAST_SHARE * len(known):
+        if rows[frequent].sum() < _LEAST_SHARE * len(present):
             return None
         return cls(column, tuple(np.sort(frequent).tolist()))
 
