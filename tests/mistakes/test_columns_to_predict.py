@@ -149,3 +149,12 @@ def test_columns_with_numbers_as_names_go_by_position():
     with pytest.warns(UserWarning, match="X has feature names"):
         features = encoder.transform(TABLE)
     np.testing.assert_array_equal(features, encoder.transform(TABLE.to_numpy()))
+
+
+@pytest.mark.parametrize("make", [make for make in ALL if make is not teachers])
+def test_records_to_predict_are_answered_with_a_data_frame(make):
+    model = private(make)
+    records = TABLE.head(3).to_dict("records")
+    with pytest.raises(ValueError, match=r"X has .* make a data frame, pandas.DataFrame\(X\)"):
+        model.predict(records)
+    assert len(model.predict(pd.DataFrame(records))) == 3

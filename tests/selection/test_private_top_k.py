@@ -139,8 +139,12 @@ def test_contributions_of_people_are_bounded():
         private_top_k(table, 3, accountant=accountant, share="rest")
     with pytest.raises(ValueError, match="contributes to 3 items, and max_items=2"):
         private_top_k(np.ones((4, 3)), accountant=accountant, max_items=2, share="rest")
-    with pytest.raises(ValueError, match="finite and non-negative"):
-        private_top_k(-voters(), accountant=accountant, share="rest")
+    for bad in (
+        -voters(),
+        voters().toarray() * np.array([1.0, np.nan, *[1.0] * (len(COUNTS) - 2)]),
+    ):
+        with pytest.raises(ValueError, match=r"finite and non-negative .*counts.fillna\(0\)"):
+            private_top_k(bad, accountant=accountant, share="rest")
     assert accountant.spent().n_releases == 0
     released = private_top_k(table, 3, accountant=accountant, max_contribution=5, share="rest")
     assert released.items.tolist() == TOP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -227,6 +227,8 @@ def check_public_table(
             if _num_samples(X) == 0:
                 raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
             return X
+        if isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X):
+            as_table(X, None, name)  # raises the error of fits; scikit-learn's is a TypeError
         finite: bool | str = "allow-nan" if name == "X_public" else False
         checked: ArrayLike = validate_data(
             model, X, reset=reset, dtype=np.float64, ensure_all_finite=finite

@@ -289,4 +289,8 @@ def _check_numbers(values: Numbers) -> None:
             "places is public."
         )
     if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("counts must be finite and non-negative numbers.")
+        raise ValueError(
+            "counts must be finite and non-negative numbers. Fill cells where nothing was counted, "
+            "counts.fillna(0), and leave out entries below 0. Nothing was spent. "
+            f"{NOT_FOR_PUBLICATION}"
+        )
