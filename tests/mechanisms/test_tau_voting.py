@@ -16,7 +16,7 @@ from secretballot.costs._bit_move import bit_move
 from secretballot.costs._clipped_bits import SmallBits, SmallBitsMove, moved_squares
 from secretballot.costs._cost import GaussianCost, RenyiCost
 from secretballot.costs._game import Node, PaddedValues, play_of, play_row, worst_game
-from secretballot.costs._grid import FINE
+from secretballot.costs._grid import FINE, GaussianPairMove
 from secretballot.costs._noise import gaussian_delta
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
 from secretballot.testing._outcome_laws import outcome_law
@@ -243,6 +243,11 @@ def test_a_bound_after_few_bits_is_on_the_safe_side(n_bits, n_rows):
     exact, two, one = (move.best(values, values) for move in moves)
     for bound in (two, one):
         assert_no_gap_exceeds(bound, before, span, n_bits, ratio)
+    # Where no shorter number bounds a bit, it is one of its own shift.
+    bound, extra = moves[0]._noisy_number_bound(n_bits, fine.best(values, values), values)
+    number = GaussianPairMove(n_bits**0.5 * ratio, before.grid).best(values, values)
+    assert extra < np.inf or (bound >= number).all()
+    assert extra == np.inf or n_rows
     # Beside a choice of more value the first bound is taken, and the larger of both stays.
     for reached in (one + 1e-9, exact):
         beside = replace(moves[0], reached=reached).best(values, values)
