@@ -119,6 +119,30 @@ def test_the_ledger_decides_the_rows_that_were_paid(changed):
     assert len(accountant.entries()) == 1
 
 
+@pytest.mark.parametrize(("payer", "other"), [("whole", "a"), ("a", "whole"), ("a", "b")])
+def test_rows_are_of_the_budget_that_paid_for_them(payer, other):
+    whole = budget(epsilon=4.0)
+    handles = {"whole": whole, **{name: whole.child(name, epsilon=1.0) for name in "ab"}}
+    reservation = handles[payer].reserve(VOTE, 5, n_columns=2)
+    before, handle = whole._ledger.verify(), handles[other]
+    forged = dataclasses.replace(reservation, ledger=handle._ledger.genesis)
+    for rows, message in ((reservation, "from another ledger"), (forged, "is not in the ledger")):
+        # A handle that has checked its price looks for it in the transaction alone.
+        for checked in ({}, {rows.id: 1}):
+            handle._checked_plans.update(checked)
+            with pytest.raises(ValueError, match=message):
+                handle.release(VOTE, tied(1), reservation=rows)
+            handle._checked_plans.clear()
+        with pytest.raises(ValueError, match=message):
+            handle.record(rows, 1)
+        with pytest.raises(ValueError, match=message):
+            handle.top_up(rows, n_rows=1)
+        with pytest.raises(ValueError, match=message):
+            handle.settle(rows)
+    assert whole._ledger.verify() == before
+    assert len(handles[payer].release(VOTE, tied(1), reservation=reservation)) == 1
+
+
 def test_rows_that_another_process_drew_meanwhile_are_other_rows(monkeypatch):
     """Parts that take turns pay for rows by their number, which is certain in the ledger only."""
     mechanism = RoundRobin(mechanism=GNMax(sigma=40, weight={"a": 1.0}), turns={"a": (1, 2)})

@@ -146,6 +146,40 @@ def test_owners_and_levels_are_weighed():
     assert math.isfinite(model.coef_.sum())
 
 
+class Asked(Exception):
+    """The sums of quantiles that a fit asks for, with their mechanism; nothing is drawn."""
+
+
+def asked_quantiles(monkeypatch, X, y, **how):
+    release = PrivacyAccountant.release
+
+    def stopped(self, mechanism, counts, **given):
+        if given["note"].get("release") == "quantiles":
+            raise Asked(mechanism, np.asarray(counts))
+        return release(self, mechanism, counts, **given)
+
+    monkeypatch.setattr(PrivacyAccountant, "release", stopped)
+    with pytest.raises(Asked) as asked:
+        fitted(X, y, bounds=(0, 50), **how)
+    return asked.value.args
+
+
+@pytest.mark.parametrize("unit", ["row", "owner"])
+def test_one_person_moves_quantiles_by_what_is_charged(unit, monkeypatch):
+    X, y = skewed_rows(6_000, 0)
+    owners = np.arange(6_000) // 2
+    how = {"owners": owners, "budget": {"unit": "owner"}} if unit == "owner" else {}
+    whose = owners == 0 if unit == "owner" else np.arange(6_000) == 0
+    parts = []
+    for low, high in ((0.0, 0.1), (0.0, 50.0), (np.nan, 50.0)):
+        (mechanism, one), (_, other) = (
+            asked_quantiles(monkeypatch, np.where(whose[:, None], x, X), y, **how)
+            for x in (low, high)
+        )
+        parts.append(np.linalg.norm(one - other) / mechanism.sensitivity)
+    assert 0.6 < max(parts) <= 1
+
+
 def test_few_public_rows_leave_the_bins_to_private_quantiles():
     X, y = skewed_rows(5_000, 0)
     pool = skewed_rows(40, 1)[0]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import binom
 
-from secretballot._base._errors import warn
+from secretballot._base._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._base._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._base._view import percent
 from secretballot.tables._cells import column_cells, date_text, range_text
@@ -36,6 +36,8 @@ _BLOCK_ROWS = 2**17
 _MOST_WARNED = 10
 #: Most categories of a column that a warning names.
 _MOST_LABELS = 2
+#: Last words of a warning: rows to predict may be public, and rows to score are private.
+_IF_PRIVATE = f"If X is private, so is this warning: {NOT_FOR_PUBLICATION}"
 #: Largest probability that half of new rows from the same distribution are out of a public range.
 _FALSE_ALARM = 1e-3
 
@@ -141,8 +143,7 @@ class CellCheck:
         if shown:
             warn(
                 "most numbers of X are out of the range of the public rows, or the declared "
-                f"bounds, in {_shorten(shown)}. {self.far_words}{self.hint}. If X is private, so "
-                "is this warning."
+                f"bounds, in {_shorten(shown)}. {self.far_words}{self.hint}. {_IF_PRIVATE}"
             )
         lost, expected = missing + unknown, self.expected.sum(axis=0)
         is_lost = (lost > _MOST_SHARE) & (expected < _FEW)
@@ -155,8 +156,7 @@ class CellCheck:
             warn(
                 "most cells of X are missing, can't be read, or are none of the model's "
                 f"categories in {_shorten(shown)}. All such cells are predicted alike. "
-                f"Spell, code and convert columns as for the fit{self.hint}. If X is private, so "
-                "is this warning."
+                f"Spell, code and convert columns as for the fit{self.hint}. {_IF_PRIVATE}"
             )
 
     def refuse(self, counts: Floats, remedy: str) -> None:
